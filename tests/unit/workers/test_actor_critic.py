@@ -32,7 +32,7 @@ def test_initial_weights_depend_only_on_the_rng_path():
     )
 
 
-def test_no_two_matrices_share_their_numbers():
+def test_no_two_weight_matrices_have_the_same_numbers():
     """Those of the memory's gates among them."""
     matrices = [weight.reshape(-1, 256) for weight in weights().values() if weight.shape in ((16, 16), (64, 16))]
     rows = np.concatenate(matrices).tolist()
@@ -46,7 +46,7 @@ def test_an_orthogonal_matrix_has_orthonormal_rows_or_columns():
     np.testing.assert_allclose(tall.T @ tall, 4.0 * np.eye(3), atol=1e-12)
 
 
-def test_forget_gates_start_open_and_other_biases_at_0():
+def test_the_forget_gates_of_the_memory_start_open():
     initial = weights()
     assert initial["lstm.bias_ih_l0"].tolist() == [0.0] * 16 + [1.0] * 16 + [0.0] * 32
     biases = [weight for name, weight in initial.items() if "bias" in name and name != "lstm.bias_ih_l0"]
@@ -54,7 +54,7 @@ def test_forget_gates_start_open_and_other_biases_at_0():
     assert not any(bias.any() for bias in biases)
 
 
-def test_the_bias_of_the_first_head_changes_only_its_initial_bias():
+def test_a_bias_setting_changes_only_the_initial_bias_of_the_first_head():
     bias = (0.0, 0.5, -3.0, -1.0, 2.0, 0.25)
     plain = weights()
     biased = weights(first_bias=bias)
@@ -62,7 +62,7 @@ def test_the_bias_of_the_first_head_changes_only_its_initial_bias():
     assert biased["actor.0.logits.bias"].tolist() == list(bias)
 
 
-def test_rescaled_values_are_scaled_and_shifted():
+def test_rescaling_the_critic_scales_and_shifts_its_values():
     fresh = policy()
     memory = np.zeros((2, 4, 16), dtype=np.float32)
     observations = np.random.default_rng(0).standard_normal((4, 10)).astype(np.float32)

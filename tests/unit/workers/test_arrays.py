@@ -18,11 +18,11 @@ def test_all_finite_equals_a_check_of_every_number(values: np.ndarray) -> None:
 
 
 @given(arrays.arrays(np.float64, SHAPES, elements=st.floats() | st.sampled_from([1e40, -1e40, 1.1e40, 1e19, 1e21])))
-def test_numbers_up_to_the_largest_outcome_have_no_flaw(values: np.ndarray) -> None:
+def test_finite_numbers_up_to_the_largest_outcome_are_accepted(values: np.ndarray) -> None:
     complaint = f"is beyond {LARGEST_OUTCOME:g}" if np.isfinite(values).all() else "is not finite"
     assert flaw(values) == ("" if (np.abs(values) <= LARGEST_OUTCOME).all() else complaint)
 
 
 @pytest.mark.parametrize("huge", [np.float32(3e38), 1e300])
-def test_finite_numbers_whose_squares_overflow_are_finite(huge: float) -> None:
+def test_all_finite_accepts_numbers_with_overflowing_squares(huge: float) -> None:
     assert all_finite(np.full(3, huge))

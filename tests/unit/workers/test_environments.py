@@ -7,7 +7,7 @@ import pytest
 from workers.environments import Stopwatch
 
 
-def test_a_lap_has_only_the_times_of_its_own_phases() -> None:
+def test_a_lap_of_the_stopwatch_has_only_the_times_of_its_phases() -> None:
     stopwatch = Stopwatch()
     for _ in range(100):
         with stopwatch.phase("train"):

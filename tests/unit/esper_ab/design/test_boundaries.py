@@ -19,7 +19,7 @@ def compute_boundaries(sides, positions, looks, alphas, rng_seed=7, paths=PATHS)
     return nominal_p(sides[: looks[-1]], positions, looks, alphas, np.random.default_rng(rng_seed), paths)
 
 
-def test_the_spending_function_has_published_values_and_rises():
+def test_the_spending_function_has_the_published_values():
     assert obrien_fleming_spent(0.05, 1.0) == pytest.approx(0.05, rel=1e-12)
     # Lan-DeMets O'Brien-Fleming, two-sided 5 %, at half of the information: 0.00305 (one-sided 0.00153).
     assert obrien_fleming_spent(0.05, 0.5) == pytest.approx(0.00305, abs=5e-6)
@@ -33,7 +33,7 @@ def test_boundaries_equal_the_published_ones():
     assert nominal[0] == obrien_fleming_spent(0.05, 6 / 20)  # exact; the published one carries 6 % simulation error
 
 
-def test_boundaries_for_several_alphas_equal_those_for_each_alone():
+def test_boundaries_for_several_alphas_equal_those_computed_one_by_one():
     assert compute_boundaries(ALTERNATING, 2, (7,), [0.05, 0.025]) == ((0.05,), (0.025,))
     looks = (6, 10, 14, 20)
     alphas = [0.05 / m for m in (3, 2, 1)]
@@ -47,7 +47,7 @@ def test_boundaries_for_several_alphas_equal_those_for_each_alone():
 
 
 @pytest.mark.parametrize(("sides", "positions"), [(ALTERNATING, 1), (ALTERNATING, 2), (THREE, 3), (ALTERNATING[1:], 2)])
-def test_reduced_draws_of_t_have_the_law_of_least_squares(sides, positions):
+def test_simulated_t_values_have_the_distribution_of_least_squares(sides, positions):
     """t from the reduced draws and t from simulated pairs agree in law: at each look, and from look to look."""
     looks = (7, 10, 16)
     paths = 1500
@@ -69,7 +69,7 @@ def test_reduced_draws_of_t_have_the_law_of_least_squares(sides, positions):
     ("sides", "positions", "looks", "df"),
     [(ALTERNATING, 1, (2, 3, 4), (1, 2, 3)), (ALTERNATING, 2, (3, 4), (1, 2)), (THREE, 3, (4,), (1,))],
 )
-def test_looks_start_at_one_degree_of_freedom(sides, positions, looks, df):
+def test_looks_without_a_degree_of_freedom_are_left_out(sides, positions, looks, df):
     """Earlier looks are left out: each position effect costs one degree of freedom, and the mean another."""
     process = t_process(sides, positions, (1, 2, 3, 4))
     assert (process.looks, process.df) == (looks, df)
@@ -88,7 +88,7 @@ def test_many_looks_spend_alpha_as_planned():
     assert (np.abs(rejected - spent) < 5 * np.sqrt(spent / paths)).all()
 
 
-def test_an_aliased_look_never_rejects_and_the_next_spends_its_share():
+def test_the_look_after_an_aliased_look_spends_the_alpha_of_both():
     sides = [(0, 1)] * 6 + [(1, 0)] * 14
     nominal = compute_boundaries(sides, 2, (6, 10, 20), [0.05])[0]
     assert nominal[0] == 0.0
@@ -99,7 +99,7 @@ def test_an_aliased_look_never_rejects_and_the_next_spends_its_share():
 REQUEST = (tuple(ALTERNATING[:10]), 2, (6, 10), (0.05,))
 
 
-def test_equal_plans_have_equal_bounds_with_or_without_the_cache():
+def test_bounds_do_not_depend_on_the_cache():
     nominal = find_bounds(*REQUEST)
     assert nominal[0] == pytest.approx((0.0076, 0.0455), rel=0.02)
     bounds._simulated.cache_clear()
@@ -128,7 +128,7 @@ GSDESIGN = [  # (shares, lower bounds, drift, spent)
 
 
 @pytest.mark.parametrize(("shares", "lower", "drift", "spent"), GSDESIGN)
-def test_with_many_pairs_futility_stops_where_gsdesign_does(shares, lower, drift, spent):
+def test_futility_bounds_for_many_pairs_equal_those_of_gsdesign(shares, lower, drift, spent):
     """With the beta that gsDesign spends; its efficacy boundaries move the bounds by less than it prints."""
     if shares == GSDESIGN[0][0]:
         assert [beta_spent(0.1, share) for share in shares] == pytest.approx(spent, abs=1e-4)
@@ -140,7 +140,7 @@ def test_with_many_pairs_futility_stops_where_gsdesign_does(shares, lower, drift
 
 
 @pytest.mark.parametrize("positions", [1, 2])
-def test_differences_of_the_margin_are_stopped_as_often_as_declared(positions):
+def test_a_true_difference_of_the_margin_is_given_up_as_often_as_declared(positions):
     """On independent draws with few pairs, for any spread, by the t relative to the margin."""
     looks = (6, 10, 14, 20)
     beta = 0.2
@@ -155,7 +155,7 @@ def test_differences_of_the_margin_are_stopped_as_often_as_declared(positions):
     assert (np.abs(stopped - spent) < 6 * np.sqrt(spent / paths)).all()
 
 
-def test_a_look_that_adds_no_information_repeats_the_test_before_it():
+def test_a_look_without_new_information_repeats_the_previous_test():
     """Only the seventh pair has the third position, so it estimates that effect and nothing else."""
     process = t_process([*ALTERNATING[:6], (0, 2)], 3, (6, 7))
     assert process.df == (4, 4)

@@ -35,7 +35,7 @@ def test_a_written_calibration_is_read_back_unchanged(calibration: Calibration, 
     assert load_calibration(tmp_path / "calibration.json") == calibration
 
 
-def test_a_calibration_covers_all_runs_and_its_text_has_every_part(calibration: Calibration) -> None:
+def test_the_text_of_a_calibration_has_every_part(calibration: Calibration) -> None:
     assert (calibration.spread.runs, calibration.planned, calibration.mode) == (12, 10, "shaped")
     assert calibration.spread.low < calibration.spread.sd < calibration.spread.high
     assert [table.rho for table in calibration.power] == [0.0, 0.3, 0.6]
@@ -48,19 +48,19 @@ def test_a_calibration_covers_all_runs_and_its_text_has_every_part(calibration: 
     assert "DIFFERENT" in different
 
 
-def test_a_calibration_is_valid_for_other_seeds_and_a_change_of_code_is_noted(calibration: Calibration) -> None:
+def test_a_calibration_is_valid_for_other_seeds(calibration: Calibration) -> None:
     assert check_belongs(calibration, make_experiment(seeds=20, rng_seed=5, name="other"), CODE) == ()
     (remark,) = check_belongs(calibration, make_experiment(), {"sources": "elsewhere"})
     assert "The code has changed" in remark
 
 
-def test_too_few_runs_are_refused() -> None:
+def test_a_calibration_of_too_few_runs_is_refused() -> None:
     history = fold(Synthetic(groups=ONE_MODE.groups, replicates=1).events())
     with pytest.raises(UsageError, match="only 2 runs"):
         calibration_of(history, 10, deterministic=True, named=True)
 
 
-def test_a_calibration_without_a_named_margin_suggests_one() -> None:
+def test_a_calibration_without_a_margin_suggests_a_margin() -> None:
     calibration = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True, named=False)
     (row,) = power_tables(
         Known(source="", sd=calibration.spread.sd), (0.0,), (10,), PowerQuestion(margin=calibration.margin)

@@ -21,6 +21,6 @@ from esper_ab.contracts.errors import UsageError
         ({"futility": 0.8, "seeds": 15}, "a plan of 15 seeds has a single look"),
     ],
 )
-def test_settings_that_make_no_design_are_refused(changes, words):
+def test_settings_without_a_possible_design_are_refused(changes, words):
     with pytest.raises(UsageError, match=words):
         fake_plans.plan(**{"groups": ("a", "b", "c"), "cores": 3, "seeds": 20, **changes})

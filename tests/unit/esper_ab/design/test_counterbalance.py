@@ -23,7 +23,7 @@ from esper_ab.design.counterbalance import (
 
 
 @pytest.mark.parametrize("n", range(2, 9))
-def test_williams_square_balances_positions_and_neighbours(n: int) -> None:
+def test_a_williams_square_balances_positions_and_neighbours(n: int) -> None:
     rows = williams_square(n)
     places = Counter((position, value) for row in rows for position, value in enumerate(row))
     neighbours = Counter(pair for row in rows for pair in pairwise(row))
@@ -35,14 +35,14 @@ def test_williams_square_balances_positions_and_neighbours(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", range(2, 7))
-def test_a_cycle_and_the_blocks_needed_are_estimable(n: int) -> None:
+def test_position_effects_are_estimable_from_the_needed_number_of_blocks(n: int) -> None:
     for count in (blocks_needed(n), cycle(n)):
         assert estimable_orders([order(n, block) for block in range(count)])
     assert not estimable_orders([order(n, block) for block in range(blocks_needed(n) - 1)] or [order(n, 0)])
 
 
 @pytest.mark.parametrize("n", range(2, 7))
-def test_with_up_to_six_groups_every_comparison_is_separable_from_positions_at_every_look(n: int) -> None:
+def test_comparisons_of_up_to_six_groups_are_separable_from_positions(n: int) -> None:
     assert not draws_positions(n)
     for replicates in range(6, 31):
         for a, b in combinations(range(n), 2):
@@ -75,14 +75,14 @@ def blocks_of_places(draw):
 
 
 @given(blocks_of_places())
-def test_identified_agrees_with_the_rank_of_the_whole_matrix(blocks) -> None:
+def test_a_comparison_is_identified_if_the_design_matrix_has_full_rank(blocks) -> None:
     assert identified(blocks) == is_identified_by_rank(blocks)
     orders = [{group: place[1:] for group, place in block.items()} for block in blocks]
     assert identified(orders) == is_identified_by_rank(orders)
 
 
 @pytest.mark.parametrize("n", [7, 12, 50])
-def test_drawn_positions_are_balanced_and_depend_on_the_draw(n: int) -> None:
+def test_randomly_drawn_positions_form_a_latin_square(n: int) -> None:
     assert draws_positions(n)
     path = RngPath(7) / "positions"
     columns = shuffled(n, path)
@@ -94,7 +94,7 @@ def test_drawn_positions_are_balanced_and_depend_on_the_draw(n: int) -> None:
 
 
 @pytest.mark.parametrize(("n", "size"), [(7, 3.0), (12, 6.0), (50, 40.0)])
-def test_drawn_positions_favour_no_group_unlike_a_fixed_square(n: int, size: float) -> None:
+def test_randomly_drawn_positions_favour_no_group(n: int, size: float) -> None:
     """False claims of the paired t with 6 pairs if later positions give more: over draws, and with one square."""
     rng = np.random.default_rng(n)
     effects = np.linspace(0.0, size, n)

@@ -26,7 +26,7 @@ LOOSE = Arithmetic(deterministic=False)  # so that device and start order could 
         (30, (16, 20, 30)),
     ],
 )
-def test_default_looks_are_those_of_the_procedure(replicates, looks):
+def test_the_default_looks_follow_from_the_number_of_seeds(replicates, looks):
     """tests/statistics/test_against_simulated.py has the looks of other numbers."""
     assert default_looks(replicates) == looks
 
@@ -38,12 +38,12 @@ def test_without_a_control_all_pairs_of_groups_are_compared():
     assert [boundary.alpha for boundary in design.boundaries] == pytest.approx([0.05 / 3, 0.025, 0.05])
 
 
-def test_tested_groups_are_compared_with_the_control_only():
+def test_tested_groups_are_compared_only_with_the_control():
     design = fake_plans.plan(groups=("a", "b", "c", "d"), cores=4, seeds=6, control="c", untested=("d",)).design
     assert design.comparisons == (Contrast(a="a", b="c"), Contrast(a="b", b="c"))
 
 
-def test_two_groups_are_adjusted_for_sides_and_many_groups_on_few_pairs_are_not():
+def test_a_design_is_adjusted_for_positions_if_there_are_enough_pairs():
     three = {"groups": ("a", "b", "c"), "cores": 3, "arithmetic": LOOSE}
     assert fake_plans.plan(seeds=6, arithmetic=LOOSE).design.adjusted
     free = fake_plans.plan(seeds=6).design
@@ -52,7 +52,7 @@ def test_two_groups_are_adjusted_for_sides_and_many_groups_on_few_pairs_are_not(
     assert fake_plans.plan(**three, seeds=12, looks=(12,)).design.adjusted
 
 
-def test_stops_for_futility_change_no_other_bound():
+def test_futility_stops_do_not_change_the_bounds_of_claims():
     plain, stops = (fake_plans.plan(seeds=20, **changes).design for changes in ({}, {"futility": 0.8}))
     bounds = stops.futility.nominal_p
     assert (plain.futility, stops.futility.power, stops.boundaries) == (None, 0.8, plain.boundaries)
@@ -60,7 +60,7 @@ def test_stops_for_futility_change_no_other_bound():
     assert extended(stops, 20).futility == stops.futility
 
 
-def test_an_open_ended_rule_is_printed_with_its_evidence():
+def test_an_open_ended_rule_is_printed_with_its_evidence_bound():
     """tests/golden/experiments has the rules of other designs."""
     single_rule = "paired t, not adjusted for device and order; anytime-valid t after every pair from the 6th on, "
     single_rule += "decided at an e-value of 20"
@@ -69,7 +69,7 @@ def test_an_open_ended_rule_is_printed_with_its_evidence():
     assert rule(three) == f"{single_rule} times the 3 comparisons that share alpha"
 
 
-def test_fewer_than_six_replicates_have_no_boundary():
+def test_a_design_of_fewer_than_six_seeds_has_no_boundary():
     design = fake_plans.plan(seeds=5).design
     assert design.boundaries == ()
     assert rule(design) == "none: a verdict needs at least 6 seeds"
@@ -79,11 +79,11 @@ def test_fewer_than_six_replicates_have_no_boundary():
     ("looks", "positions", "too_few"),
     [((6,), 2, False), ((6,), 3, True), ((7,), 3, False), ((6, 10), 3, True), ((), 2, False), ((), 3, True)],
 )
-def test_an_adjustment_needs_four_replicates_beyond_its_positions_at_the_first_look(looks, positions, too_few):
+def test_an_adjustment_needs_four_more_seeds_than_positions(looks, positions, too_few):
     assert msgspec.structs.replace(designed(6), looks=looks, positions=positions).too_few_to_adjust == too_few
 
 
-def test_an_open_ended_plan_is_decided_by_evidence_and_only_the_first_extension_is_stricter():
+def test_only_the_first_extension_of_a_plan_makes_its_bound_stricter():
     open_ = fake_plans.plan(seeds=6, open_ended=True).design
     assert (open_.looks, open_.boundaries, open_.anytime_after, open_.evidence) == ((), (), 0, pytest.approx(20.0))
     design = fake_plans.plan(seeds=6).design
@@ -93,7 +93,7 @@ def test_an_open_ended_plan_is_decided_by_evidence_and_only_the_first_extension_
     assert extended(longer, 12) == longer
 
 
-def test_extending_a_plan_gives_the_blocks_that_a_longer_plan_has():
+def test_an_extended_plan_has_the_same_blocks_as_a_longer_plan():
     short, long = (fake_plans.plan(cores=4, seeds=n, looks=(n,)) for n in (8, 14))
     added, planned = (
         [[(run.ref, run.env_devices, run.policy_file, run.log_file) for run in block.runs] for block in blocks]

@@ -65,7 +65,7 @@ def test_power_of_correlated_pairs_agrees_with_every_sequence_of_outcomes():
 @pytest.mark.parametrize("alpha", [0.01, 0.05])
 @pytest.mark.parametrize("replicates", [6, 9, 15, 24, 40])
 @pytest.mark.parametrize("shape", ["paired", "unpaired"])
-def test_false_claims_stay_below_alpha_whatever_chance_is_shared(shape, replicates, alpha):
+def test_the_rate_of_false_claims_never_exceeds_alpha_for_equal_success_rates(shape, replicates, alpha):
     looks = exact_looks(replicates)
     bounds = exact_bounds(shape, looks, alpha)
     assert all(0.0 <= bound <= alpha for bound in bounds)
@@ -79,7 +79,7 @@ def test_false_claims_stay_below_alpha_whatever_chance_is_shared(shape, replicat
         assert found.a + found.b <= alpha
 
 
-def test_bounds_are_as_large_as_the_error_allows():
+def test_exact_bounds_use_nearly_all_of_the_allowed_error():
     looks = exact_looks(40)
     bounds = exact_bounds("unpaired", looks, 0.05)
     assert worst_error("unpaired", looks, bounds) > 0.045
@@ -91,7 +91,7 @@ def test_bounds_are_as_large_as_the_error_allows():
     ("shares", "needed", "without_looks"),
     [((0.95, 0.5), 14, 14), ((0.9, 0.5), 21, 20), ((0.8, 0.5), 40, 40), ((0.9, 0.7), 63, 61)],
 )
-def test_looks_cost_at_most_a_tenth_more_trials_than_barnards_test(shares, needed, without_looks):
+def test_exact_looks_need_at_most_a_tenth_more_trials_than_barnards_test(shares, needed, without_looks):
     found = replicates_needed("unpaired", correlated(*shares), 0.05)
     assert found == needed
     assert found <= 1.1 * without_looks
@@ -99,14 +99,14 @@ def test_looks_cost_at_most_a_tenth_more_trials_than_barnards_test(shares, neede
     assert performance("unpaired", looks, exact_bounds("unpaired", looks, 0.05), correlated(*shares)).a >= 0.8
 
 
-def test_looks_are_at_half_three_quarters_and_the_end_and_none_before_the_sixth():
+def test_exact_looks_are_at_half_three_quarters_and_the_end():
     assert exact_looks(50) == (25, 38, 50)
     assert exact_looks(10) == (6, 8, 10)
     assert exact_looks(7) == (6, 7)
     assert exact_looks(6) == (6,)
 
 
-def test_a_correlation_must_be_possible():
+def test_an_impossible_correlation_of_success_rates_is_refused():
     assert correlated(0.8, 0.5).both == pytest.approx(0.4)
     with pytest.raises(ValueError, match=r"cannot have the correlation 0\.9"):
         correlated(0.9, 0.5, 0.9)

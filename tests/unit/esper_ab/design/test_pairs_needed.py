@@ -20,7 +20,7 @@ def test_pairs_needed_matches_the_measured_example():
 
 
 @given(st.floats(0.2, 8.0), st.floats(0.5, 4.0), st.integers(1, 3))
-def test_pairs_needed_is_the_least_number_with_the_power(sd, margin, columns):
+def test_pairs_needed_is_the_smallest_number_with_the_power(sd, margin, columns):
     n = pairs_needed(sd, 5, margin, columns=columns).pairs
     assert power(sd, margin, n, 0.05, columns) >= POWER
     assert n >= LEAST_PAIRS
@@ -28,7 +28,7 @@ def test_pairs_needed_is_the_least_number_with_the_power(sd, margin, columns):
 
 
 @pytest.mark.parametrize("pairs", [7, 8])
-def test_the_power_with_7_and_8_pairs_requires_the_t_and_sign_flip_tests(pairs):
+def test_the_power_with_7_or_8_pairs_counts_claims_of_both_tests(pairs):
     """Against simulated experiments, at 0.05."""
     d = np.random.default_rng(pairs).standard_normal((20_000, pairs)) + 1.1
     t = d.mean(axis=1) / d.std(axis=1, ddof=1) * math.sqrt(pairs)
@@ -42,13 +42,13 @@ def test_the_power_with_7_and_8_pairs_requires_the_t_and_sign_flip_tests(pairs):
     assert power(1.0, 1.1, pairs, small_alpha) == power(1.0, 1.1, pairs, small_alpha, signed=False)
 
 
-def test_a_bound_that_depends_on_the_pairs_belongs_to_a_rule_without_the_sign_flip_test():
+def test_the_sign_flip_test_is_not_required_by_rules_with_varying_bounds():
     sd = 0.77
     assert power(sd, 1.0, 7, 0.05) < POWER < power(sd, 1.0, 7, 0.05, signed=False)
     assert pairs_needed(sd, 9, 1.0, lambda pairs: 0.05).pairs == 7 < pairs_needed(sd, 9, 1.0, 0.05).pairs
 
 
-def test_millions_of_pairs_are_counted_too():
+def test_pairs_needed_counts_millions_of_pairs():
     """The number agrees with the normal distribution: power 80 % at 5 %, two-sided."""
     normal = (1.959964 + 0.841621) ** 2 * 829.0**2
     assert pairs_needed(82.9, 9, 0.1).pairs == pytest.approx(normal, rel=1e-3)
@@ -71,14 +71,14 @@ def test_no_difference_is_resolvable_without_degrees_of_freedom_or_a_bound():
     assert smallest_resolvable(1.0, 9, 0.0) is None
 
 
-def test_a_bound_that_depends_on_the_pairs_is_evaluated_at_each_number():
+def test_pairs_needed_evaluates_a_varying_bound_at_each_number_of_pairs():
     fixed = pairs_needed(3.0, 9, 2.0, 0.05)
     late = pairs_needed(3.0, 9, 2.0, lambda pairs: 0.05 if pairs >= 40 else 0.0)
     assert fixed.pairs < 40
     assert (late.pairs, late.low, late.high) == (40, 40, max(40, fixed.high))
 
 
-def test_one_degree_of_freedom_suffices_and_each_position_costs_one():
+def test_each_position_effect_costs_one_degree_of_freedom():
     assert smallest_resolvable(1.0, 2, 0.05) == smallest_resolvable(1.0, 2, 0.05, columns=1)
     sizes = [smallest_resolvable(1.0, 6, 0.05, columns) for columns in range(1, 6)]
     assert smallest_resolvable(1.0, 6, 0.05) == sizes[0]

@@ -30,7 +30,7 @@ def make_table(sd_run, rho, replicates, question=TWO_GROUPS, df=None):
     return power_tables_of([assumed(sd_run, rho, df)], replicates, question, make_rng())[0]
 
 
-def test_observed_pairs_give_their_spread_and_its_limits():
+def test_the_spread_of_observed_pairs_has_limits():
     """Numbers of a first run: SDs of 9.49 and 17.31 in the groups, of 9.34 in the pairs, r = 0.92."""
     sd_run = math.sqrt((9.49**2 + 17.31**2) / 2.0)
     spread = observed(sd_run, 9.34, 5)
@@ -55,7 +55,7 @@ def test_the_power_of_one_look_equals_the_noncentral_t(replicates, effect):
 
 
 @pytest.mark.parametrize(("replicates", "power"), [(7, 0.54), (8, 0.64)])
-def test_power_with_7_and_8_pairs_counts_only_claims_that_the_sign_flip_test_supports(replicates, power):
+def test_power_with_7_or_8_pairs_counts_only_claims_backed_by_sign_flips(replicates, power):
     """For a difference of one SD; the t-test alone has 0.60 and 0.67."""
     unadjusted = msgspec.structs.replace(TWO_GROUPS, positions_matter=False)
     plan, shared = (
@@ -113,7 +113,7 @@ def test_the_power_equals_the_published_table(rho, replicates, power, used):
 
 
 @pytest.mark.parametrize("replicates", [6, 8, 10, 20, 26])
-def test_the_smallest_difference_has_the_power_it_promises(replicates):
+def test_the_smallest_difference_is_found_with_80_percent_power(replicates):
     (row,) = make_table(3.5, 0.3, (replicates,)).rows
     at_smallest, below = (
         make_table(3.5, 0.3, (replicates,), PowerQuestion(margin=part * row.smallest)).rows[0] for part in (1.0, 0.95)
@@ -122,13 +122,13 @@ def test_the_smallest_difference_has_the_power_it_promises(replicates):
     assert below.power < 0.79
 
 
-def test_fewer_than_6_replicates_have_no_power_and_more_than_10000_are_not_counted():
+def test_fewer_than_6_seeds_have_no_power():
     assert replicates_needed(500.0, None, PowerQuestion(margin=1.0), make_rng()).replicates is None
     (row,) = make_table(3.5, 0.0, (4,), df=9).rows
     assert (row.power, row.smallest, row.smallest_low, row.expected, row.nominal_p) == (0.0, None, None, None, ())
 
 
-def test_named_looks_are_kept_and_a_shared_alpha_costs_power():
+def test_sharing_alpha_among_comparisons_costs_power():
     alone, shared = (PowerQuestion(margin=3.5, looks=(8, 12), groups=3, comparisons=count) for count in (1, 3))
     alone_table, shared_table = (make_table(3.5, 0.0, (10, 12), question) for question in (alone, shared))
     assert [row.looks for row in shared_table.rows] == [(10,), (8, 12)]
@@ -137,7 +137,7 @@ def test_named_looks_are_kept_and_a_shared_alpha_costs_power():
 
 
 @pytest.mark.parametrize(("sd", "margin"), [(3.15, 2.0), (2.0, 2.0), (7.0, 2.0), (0.1, 2.0)])
-def test_replicates_needed_is_the_least_even_number(sd, margin):
+def test_the_number_of_seeds_needed_is_the_smallest_even_number_with_the_power(sd, margin):
     question = PowerQuestion(margin=margin)
     needed = replicates_needed(sd, None, question, make_rng())
     assert needed.low == needed.replicates == needed.high
@@ -153,7 +153,7 @@ def test_replicates_needed_is_the_least_even_number(sd, margin):
     assert fixed <= needed.replicates <= 1.1 * fixed + 4
 
 
-def test_the_range_of_replicates_follows_the_limits_of_the_sd():
+def test_the_range_of_needed_seeds_follows_from_the_limits_of_the_sd():
     table = make_table(3.15 / math.sqrt(2.0), 0.0, (10,), PowerQuestion(margin=2.0), df=4)
     assert table.sd == pytest.approx(3.15)
     assert (table.sd_low, table.sd_high) == pytest.approx(sd_limits(3.15, 4, 0.8))
@@ -165,7 +165,7 @@ def test_the_range_of_replicates_follows_the_limits_of_the_sd():
     assert row.smallest_high / row.smallest == pytest.approx(table.sd_high / table.sd)
 
 
-def test_the_generator_is_the_only_source_of_chance():
+def test_power_tables_are_reproducible_for_one_generator_seed():
     """Numbers for one seed, so that those of a plan can be reproduced on another day."""
     table = make_table(3.0, 0.2, (6, 20), msgspec.structs.replace(TWO_GROUPS, looks=(10, 14, 20)), df=5)
     (_, row) = table.rows
@@ -182,7 +182,7 @@ def test_impossible_spreads_correlations_and_margins_are_refused(sd, rho, margin
         make_table(sd, rho, (6,), PowerQuestion(margin=margin))
 
 
-def test_stops_for_futility_cost_at_most_the_declared_power_and_save_replicates():
+def test_futility_stops_cost_at_most_the_declared_power():
     with_stops, plain = (
         make_table(2.0, 0.0, (20,), PowerQuestion(margin=2.0, looks=(6, 10, 14, 20), futility=power)).rows[0]
         for power in (0.8, None)

@@ -12,7 +12,7 @@ SEEN = Components(
 )
 
 
-def test_the_pairs_needed_and_both_ends_of_their_range_grow_with_the_variance():
+def test_the_pairs_needed_grow_in_proportion_to_the_variance():
     noise = EvaluationNoise(components=SEEN, episodes=6, n_envs=8, training_episode_s=1.0, evaluation_episode_s=1.0)
     known = Known(source="given", sd=3.5, df=9, rho=0.3, noise=noise)
     power_answer = answer(known, 6, PowerQuestion(margin=2.5), rows=(6,))

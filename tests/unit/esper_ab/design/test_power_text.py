@@ -54,7 +54,7 @@ def make_needed(replicates, low=None, high=None):
     return ReplicatesNeeded(replicates=replicates, low=low, high=high)
 
 
-def test_an_answer_has_two_sentences_for_each_pair_correlation_and_a_table():
+def test_the_text_about_power_has_its_expected_lines():
     assert make_lines(make_known(df=9, rho=0.3)) == [
         "To find a difference of 2 points with 80 % power: 20 seeds.",
         "",
@@ -112,7 +112,7 @@ LINES = [  # changes of the known spread, changes of the row of 16 seeds, seeds 
 
 
 @pytest.mark.parametrize(("spread", "changes", "seeds", "line"), LINES)
-def test_each_spread_row_and_number_of_seeds_has_its_line(spread, changes, seeds, line):
+def test_every_part_of_the_power_text_has_its_line(spread, changes, seeds, line):
     lines = [text.strip() for text in make_lines(make_known(**spread), make_row(**changes), needed=seeds)]
     assert line in lines
     assert (UNKNOWN in lines) != bool(spread)
@@ -131,7 +131,7 @@ INSTEAD = "A difference of 2 points needs about 10 seeds (80 % range 8 to 30) in
         (32, make_needed(None, 12), [WITH_32, f"{INSTEAD} more than 10,000."]),
     ],
 )
-def test_an_answer_states_the_effect_of_other_evaluation_episodes(best, seeds, lines):
+def test_the_power_text_states_the_effect_of_other_evaluation_episodes(best, seeds, lines):
     answer = best and EvalEpisodesAnswer(
         eval_episodes=16, share=0.5, cost_share=0.2, best=best, sd=3.0, cost_times=1.5, needed=make_needed(10, 8, 30)
     )
@@ -159,7 +159,7 @@ def test_the_power_of_a_plan_equals_the_noncentral_t(seeds):
     assert power(sds * 1.03) > 0.8 > power(sds * 0.97)
 
 
-def test_a_plan_names_the_difference_in_the_unit_of_the_outcome_if_the_spread_of_pairs_is_known():
+def test_a_plan_with_a_known_spread_of_pairs_states_the_detectable_difference():
     design = fake_plans.plan(seeds=6).design
     line = design_power_line(design, None, KnownSD(5.5, "a page"))
     (points,) = re.findall(r"about ([\d.]+) points .*SD of pairs 5.5, from a page", line)
@@ -170,7 +170,7 @@ def test_a_plan_names_the_difference_in_the_unit_of_the_outcome_if_the_spread_of
     )  # measured for this plan
 
 
-def test_stops_for_futility_cost_power():
+def test_futility_stops_lower_the_power_of_a_plan():
     looks = [fake_plans.plan(seeds=16, looks=(8, 16), **changes).design for changes in ({}, {"futility": 0.5})]
     plain, stops = (int(re.search(r"power (\d+) %", design_power_line(design, 2.0))[1]) for design in looks)
     assert 50 < stops < plain - 10 < 70
@@ -199,7 +199,7 @@ def test_a_plan_without_a_verdict_or_an_end_has_no_power_line(changes):
         ((None,), "To find a difference of 2 points with 80 % power: more than 10,000 seeds."),
     ],
 )
-def test_an_answer_begins_with_the_number_of_seeds(counts, first):
+def test_the_power_text_begins_with_the_number_of_seeds(counts, first):
     tables = tuple(make_table(0.3, [make_row()], make_needed(count)) for count in counts)
     answer = PowerAnswer(known=make_known(), replicates=16, tables=tables, eval_episodes=None)
     assert power_text(answer).splitlines()[0] == first
@@ -223,7 +223,7 @@ def make_noise(components: Components, episodes: int = 24, n_envs: int = 8) -> E
     )
 
 
-def test_the_promised_saving_of_more_episodes_uses_the_lower_limit_of_the_share() -> None:
+def test_the_saving_by_more_episodes_is_stated_conservatively() -> None:
     """With 800 episodes the share of 0.87 falls to a fiftieth: 0.13 + 0.87 / 50 instead of 1 / 50."""
     noise = make_noise(CLIPPED)
     assert share_text(noise) == "100 % (80 % limits 87 to 100)"  # at most all of it
@@ -234,7 +234,7 @@ def test_the_promised_saving_of_more_episodes_uses_the_lower_limit_of_the_share(
     assert "at least 85 % fewer pairs (a verdict needs 6) and at least 32 % less compute for" in text
 
 
-def test_fewer_episodes_cost_the_estimated_variance() -> None:
+def test_the_cost_of_fewer_episodes_follows_from_the_estimated_variance() -> None:
     noise = make_noise(SEEN, episodes=6, n_envs=6)
     assert share_text(noise) == "79 % (80 % limits 25 to 100)"
     assert noise.next_eval_episodes == 12
@@ -259,5 +259,5 @@ ASSUMED = tuple(assumed(3.5, rho, df=9) for rho in RHO)
         ({"df_pairs": 5}, ()),
     ],
 )
-def test_observed_pairs_come_before_assumed_correlations(pairs, first):
+def test_observed_pairs_are_listed_before_assumed_correlations(pairs, first):
     assert spreads(Known(source="given", sd=3.5, df=9, **pairs), RHO) == (*first, *ASSUMED)

@@ -1,7 +1,7 @@
 from esper_ab.design.trial_order import draw_order
 
 
-def test_every_block_has_both_arms_and_half_of_four_blocks_start_with_each():
+def test_every_four_trial_blocks_start_twice_with_each_arm():
     arms, order = draw_order(40, ("new", "old"), 7)
     blocks = [order[start : start + 2] for start in range(0, 80, 2)]
     assert set(arms) == {"new", "old"}
@@ -9,7 +9,7 @@ def test_every_block_has_both_arms_and_half_of_four_blocks_start_with_each():
     assert all(blocks[start : start + 4].count("AB") == 2 for start in range(0, 40, 4))
 
 
-def test_the_order_and_the_key_follow_from_the_seed():
+def test_the_trial_order_is_determined_by_its_seed():
     drawn = {draw_order(20, ("new", "old"), seed) for seed in range(50)}
     assert draw_order(4, ("new", "old"), 3) == (("new", "old"), "ABBAABBA")
     assert len(drawn) > 45

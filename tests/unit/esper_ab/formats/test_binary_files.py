@@ -59,7 +59,7 @@ def test_a_file_in_another_format_is_refused_with_its_format_and_remedy(tmp_path
         read_csv(path)
 
 
-def test_the_remedy_for_a_parquet_file_reads_it(tmp_path, monkeypatch):
+def test_the_suggested_command_reads_the_parquet_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     FRAME.to_parquet("r.parquet")
     with pytest.raises(UsageError) as refused:
@@ -68,14 +68,14 @@ def test_the_remedy_for_a_parquet_file_reads_it(tmp_path, monkeypatch):
     assert len(read_csv(tmp_path / "r.csv").rows) == 2
 
 
-def test_the_remedy_for_a_gzip_file_unpacks_it(tmp_path):
+def test_the_suggested_command_unpacks_the_gzip_file(tmp_path):
     assert shutil.which("gunzip")
     (tmp_path / "my runs.csv.gz").write_bytes(gzip.compress(b"a"))
     with pytest.raises(UsageError, match=r"`gunzip --keep 'my runs.csv.gz'`"):
         read_csv(tmp_path / "my runs.csv.gz")
 
 
-def test_a_damaged_archive_is_still_called_an_archive(tmp_path):
+def test_a_damaged_archive_is_recognised_as_an_archive(tmp_path):
     (tmp_path / "r.zip").write_bytes(b"PK\x03\x04 and no more")
     with pytest.raises(UsageError, match="is a ZIP archive"):
         read_csv(tmp_path / "r.zip")

@@ -17,23 +17,23 @@ TABLE = SourceTable(
 )
 
 
-def test_a_series_leaves_out_rows_without_a_value():
+def test_rows_without_a_value_are_not_part_of_a_series():
     series = series_of(TABLE, "reward")
     assert (series.steps.tolist(), series.values.tolist(), series.row_numbers) == ([100, 300], [1.5, 2.5], [2, 5])
 
 
-def test_without_steps_the_rows_count():
+def test_row_numbers_are_the_steps_of_a_table_without_steps():
     table = SourceTable(Path("f"), "a log", {"reward": np.array([1.0, np.nan, 2.0])}, [2, 3, 4])
     series = series_of(table, "reward")
     assert (series.steps.tolist(), series.values.tolist()) == ([2, 4], [1.0, 2.0])
     assert table.column("step") is None
 
 
-def test_an_unknown_name_lists_what_there_is():
+def test_the_refusal_of_an_unknown_column_suggests_a_known_column():
     with pytest.raises(UsageError, match=r"progress.csv, a log, has no 'rewards'; did you mean reward"):
         series_of(TABLE, "rewards")
 
 
-def test_a_cell_that_is_no_number_is_located():
+def test_the_refusal_of_a_cell_without_a_number_names_row_and_column():
     with pytest.raises(UsageError, match=r"progress.csv, row 2, column note: expected a number"):
         series_of(TABLE, "note")

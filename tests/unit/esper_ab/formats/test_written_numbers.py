@@ -15,7 +15,7 @@ from esper_ab.formats.written_numbers import as_plain_numbers
         (["1,234.5", "7"], ["1234.5", "7"], "Column c: 1,234.5 is read as 1234.5."),
     ],
 )
-def test_a_column_of_numbers_becomes_plain_and_this_is_said(cells, plain, said):
+def test_numbers_of_a_spreadsheet_are_converted_with_a_note(cells, plain, said):
     assert as_plain_numbers("c", cells, comma_is_decimal=False) == (plain, said)
 
 
@@ -30,9 +30,9 @@ def test_a_column_of_numbers_becomes_plain_and_this_is_said(cells, plain, said):
         ["1,5", "1,234.5"],
     ],
 )
-def test_anything_else_is_left_as_it_is(cells):
+def test_a_column_of_other_text_is_left_unchanged(cells):
     assert as_plain_numbers("c", cells, comma_is_decimal=False) == (cells, "")
 
 
-def test_between_semicolons_a_comma_is_decimal():
+def test_a_comma_is_a_decimal_sign_in_files_separated_by_semicolons():
     assert as_plain_numbers("c", ["1,234", "5,678"], comma_is_decimal=True)[0] == ["1.234", "5.678"]

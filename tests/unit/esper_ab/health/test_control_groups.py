@@ -51,12 +51,12 @@ def test_both_versions_of_control_groups_give_the_same_limit(tmp_path, files):
         {"memory.limit_in_bytes": "9223372036854771712\n"},
     ],
 )
-def test_a_group_without_a_limit_has_no_memory_limit(tmp_path, nothing):
+def test_a_control_group_without_a_limit_has_no_memory_limit(tmp_path, nothing):
     assert control_groups.memory([write_group(tmp_path / "a", nothing)]) is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=4))
-def test_the_group_with_the_least_memory_left_is_the_limit(tmp_path_factory, limits):
+def test_the_control_group_with_the_least_free_memory_sets_the_limit(tmp_path_factory, limits):
     root = tmp_path_factory.mktemp("groups")
     groups = [
         write_group(root / str(number), {"memory.max": f"{limit}\n", "memory.current": f"{used}\n"})
@@ -67,7 +67,7 @@ def test_the_group_with_the_least_memory_left_is_the_limit(tmp_path_factory, lim
     assert memory.left == min(max(0, limit - used) for limit, used in limits)
 
 
-def test_kills_are_counted_by_the_innermost_group_with_a_counter(tmp_path):
+def test_memory_kills_are_read_from_the_innermost_group_with_a_counter(tmp_path):
     inner = write_group(tmp_path / "a", {})
     outer = write_group(tmp_path, {"memory.events": "oom_kill 7\n"})
     assert control_groups.kills([inner, outer]) == 7

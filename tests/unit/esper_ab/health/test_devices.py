@@ -26,13 +26,13 @@ _SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |
         (_GPUS, {"unusable_gpus": "usable: 2; not cuda:2"}, _SCREEN, None, {"gpu": "warning"}),
     ],
 )
-def test_doctor_reports_only_problems_of_gpus(machine, change, screen, pool, worst):
+def test_the_doctor_reports_only_gpus_with_problems(machine, change, screen, pool, worst):
     driver = devices.parse_driver(screen)
     diagnoses = devices.gpu_diagnoses(replace(machine, **change), driver, pool)
     assert {diagnosis.topic: diagnosis.level for diagnosis in diagnoses if diagnosis.level != "ok"} == worst
 
 
-def test_doctor_reports_the_driver_and_the_gpu_environment():
+def test_the_doctor_reports_the_driver_and_the_gpu_environment():
     driver = devices.parse_driver(_SCREEN)
     assert (driver.version, driver.cuda) == ("570.12", "12.8")
     (gpu, _) = devices.gpu_diagnoses(_CPU, devices.Driver(), "")

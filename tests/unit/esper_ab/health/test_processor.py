@@ -25,7 +25,7 @@ def test_the_name_of_a_processor_has_family_and_model():
     assert processor.name_of_processor(unnamed) in (platform.processor(), platform.machine())
 
 
-def test_doctor_names_the_kernel_and_a_remedy_if_it_is_missing():
+def test_the_doctor_suggests_a_remedy_for_a_missing_kernel():
     wide = Kernel(name="native-avx2", problem="not built", remedy="build it")
     built = processor.kernel((wide, Kernel(name="native-generic", build="g++ 12")), "", "")
     assert (built.level, built.what) == ("ok", "native-generic, built by g++ 12")
@@ -34,7 +34,7 @@ def test_doctor_names_the_kernel_and_a_remedy_if_it_is_missing():
     assert lacking.what.endswith("not built")
 
 
-def test_the_tightest_control_group_limits_quota_and_memory(tmp_path):
+def test_the_strictest_control_group_limits_cpu_quota_and_memory(tmp_path):
     inner = tmp_path / "a"
     inner.mkdir()
     (inner / "cpu.max").write_text("400000 100000")
@@ -51,6 +51,6 @@ def test_the_tightest_control_group_limits_quota_and_memory(tmp_path):
 
 
 @given(st.integers(1, 512), st.integers(1, 512))
-def test_doctor_warns_if_affinity_or_quota_withhold_cores(usable, total):
+def test_the_doctor_warns_if_affinity_or_quota_withhold_cores(usable, total):
     assert (processor.cores(min(usable, total), total).level == "warning") == (usable < total)
     assert (processor.quota(float(usable), total).level == "warning") == (usable < total)

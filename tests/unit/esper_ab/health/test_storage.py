@@ -36,7 +36,7 @@ _MOUNTS = [
         ("/n/runs", "nfs", "warning", "other machines do not see"),
     ],
 )
-def test_a_file_system_is_local_or_has_a_remedy(folder, kind, level, words):
+def test_a_file_system_that_is_not_local_has_a_remedy(folder, kind, level, words):
     mount = storage.mount_of(Path(folder), _MOUNTS)
     diagnosis = storage.file_system(Path(folder), mount)
     assert (mount.fstype, diagnosis.level) == (kind, level)
@@ -49,7 +49,7 @@ def test_a_later_mount_on_the_same_path_hides_the_earlier_one():
     assert storage.mount_of(Path("/x/y"), mounts).fstype == "nfs"
 
 
-def test_space_lock_and_fsync_are_checked_without_leaving_files(tmp_path):
+def test_checks_of_the_storage_leave_no_files(tmp_path):
     by_topic = {diagnosis.topic: diagnosis for diagnosis in storage.storage_diagnoses(tmp_path / "runs" / "deep", 1)}
     assert {"file system", "disk", "lock", "fsync"} <= set(by_topic)
     assert by_topic["lock"].level == "ok"

@@ -15,5 +15,5 @@ LEAST_BYTES = 3 << 29
         ((-1, -1, LEAST_BYTES - 1), ["ok", "ok", "problem"]),
     ],
 )
-def test_low_limits_of_a_process_are_reported(soft, levels):
+def test_low_process_limits_are_reported(soft, levels):
     assert [diagnosis.level for diagnosis in system.limits(*soft)] == levels

@@ -3,7 +3,7 @@
 from esper_ab.journal.begun import begun
 
 
-def test_an_experiment_has_begun_once_its_journal_has_a_whole_line(tmp_path, path, journal_bytes):
+def test_an_experiment_has_begun_if_its_journal_has_a_complete_line(tmp_path, path, journal_bytes):
     newline = journal_bytes.index(b"\n")
     for size, has_begun in ((0, False), (1, False), (newline, False), (newline + 1, True), (newline + 9, True)):
         path.write_bytes(journal_bytes[:size])

@@ -115,7 +115,7 @@ def test_the_last_record_of_an_episode_wins_in_any_order(data):
         assert columns.of(name).tobytes() == in_order.of(name).tobytes()
 
 
-def test_heads_are_ordered_by_their_first_use():
+def test_policy_heads_are_ordered_by_their_first_use():
     use = HeadUse(entropy=0.5, learnable=1.0)
     updates = [replace(BASE.ppo, heads=dict.fromkeys(names, use)) for names in ("yx", "xz", "zy")]
     columns = fill_columns(records_of([(BASE.envs, update) for update in (None, *updates)]))
@@ -124,7 +124,7 @@ def test_heads_are_ordered_by_their_first_use():
 
 
 @pytest.mark.parametrize("changed_env", [0, 1, 2])
-def test_a_record_fits_if_every_environment_has_the_declared_measures_in_order(changed_env):
+def test_a_record_must_have_the_declared_measures_in_order(changed_env):
     columns = Columns(MEASURED)
     measures = BASE.envs[0].measures
     assert columns.fits(BASE)
@@ -169,7 +169,7 @@ def episodes_on_disk(journal, places):
 
 
 @given(st.sets(st.integers(0, 7)), st.dictionaries(st.integers(-1, 9), st.integers(0, 99)))
-def test_records_on_disk_and_in_memory_form_one_mapping(journal, on_disk, in_memory):
+def test_episodes_on_disk_and_in_memory_form_one_mapping(journal, on_disk, in_memory):
     """A record that is set later replaces the one on disk."""
     places = {episode: place for episode, place in read_episodes(journal).items() if episode in on_disk}
     kept_in_memory = {episode: replace(BASE, digest=f"{digest}") for episode, digest in in_memory.items()}
@@ -186,7 +186,7 @@ def test_records_on_disk_and_in_memory_form_one_mapping(journal, on_disk, in_mem
             episodes[absent]
 
 
-def test_reading_an_episode_reports_a_damaged_line_and_a_replaced_journal(tmp_path, journal):
+def test_reading_an_episode_reports_a_damaged_or_replaced_journal(tmp_path, journal):
     """The replacement is intact, but has another line at the offset."""
     path = tmp_path / JOURNAL_NAME
     data = journal.read_bytes()

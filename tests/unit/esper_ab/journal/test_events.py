@@ -39,13 +39,13 @@ LINES = st.builds(
 )
 
 
-def test_the_bytes_of_a_line_never_change():
+def test_the_bytes_of_a_journal_line_never_change():
     assert written(7, FIRST_PREV, fixed_clock(), EVENTS[0]) == (FIXED, "1536c111")
     assert decode(FIXED) == Line(7, FIRST_PREV, fixed_clock(), EVENTS[0], "1536c111")
 
 
 @given(LINES)
-def test_reading_a_line_inverts_writing_it(written_line):
+def test_a_written_line_is_read_back_unchanged(written_line):
     data, crc = written_line
     assert wrong_tail(data) == ""
     assert not lost_newline(data)
@@ -84,7 +84,7 @@ def test_a_line_of_another_schema_is_refused_by_the_name_of_its_writer(schema):
     assert other_writer(schema_line(schema)) == "esper_ab of another version"
 
 
-def test_only_a_first_line_of_another_schema_names_its_writer():
+def test_other_lines_than_a_foreign_header_name_no_writer():
     assert {other_writer(line) for line in (schema_line(SCHEMA, esper_ab="9.1"), FIXED, b"no line", b"\xff")} == {""}
 
 

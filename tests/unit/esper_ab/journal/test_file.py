@@ -50,7 +50,7 @@ def test_a_journal_cut_at_any_byte_continues_and_saves_the_torn_tail(path, journ
             tail.unlink()
 
 
-def test_a_damaged_journal_is_refused_and_its_lock_released(path):
+def test_the_lock_of_a_refused_damaged_journal_is_released(path):
     damaged = path.read_bytes().replace(b"bad_message", b"bad_massage")
     path.write_bytes(damaged)
     for _ in range(2):
@@ -61,7 +61,7 @@ def test_a_damaged_journal_is_refused_and_its_lock_released(path):
 
 
 @pytest.mark.parametrize("room", [0, 1, 150, 600, 2_000])
-def test_a_full_disk_removes_no_line_that_a_reader_has_seen(tmp_path, monkeypatch, room):
+def test_a_full_disk_removes_no_line_that_was_already_read(tmp_path, monkeypatch, room):
     """A reader that follows the journal continues after another process has reopened it."""
     journal = Journal(tmp_path)
     path = tmp_path / JOURNAL_NAME
@@ -91,7 +91,7 @@ def test_a_full_disk_removes_no_line_that_a_reader_has_seen(tmp_path, monkeypatc
         (errno.EIO, JournalError, "its 2 lines are intact"),
     ],
 )
-def test_an_error_on_saving_a_torn_tail_counts_the_intact_lines(path, monkeypatch, number, kind, words):
+def test_an_error_while_saving_a_torn_tail_states_the_number_of_intact_lines(path, monkeypatch, number, kind, words):
     lines = path.read_bytes().splitlines(keepends=True)
     torn = b"".join(lines[:2]) + lines[2][:10]
     path.write_bytes(torn)
@@ -146,7 +146,7 @@ def test_every_commit_syncs_the_file_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("call", ["fdatasync", "fsync"])
-def test_a_failed_sync_is_reported_with_and_without_fdatasync(tmp_path, monkeypatch, call):
+def test_a_failed_sync_is_reported_even_without_fdatasync(tmp_path, monkeypatch, call):
     journal = Journal(tmp_path)
     if call == "fsync":
         monkeypatch.delattr(os, "fdatasync")
@@ -166,7 +166,7 @@ def unwritten(tmp_path):
     return journal, tmp_path / JOURNAL_NAME
 
 
-def test_lines_after_a_failed_sync_are_rewritten_once_the_disk_has_room(unwritten, monkeypatch):
+def test_lines_after_a_failed_sync_are_rewritten_when_the_disk_has_room(unwritten, monkeypatch):
     """After the failed sync the disk is also full for a while."""
     journal, path = unwritten
     journal.commit()
@@ -198,7 +198,7 @@ def test_a_partial_line_is_truncated_before_the_next_write(unwritten, monkeypatc
     assert list(read(path)) == EVENTS
 
 
-def test_a_journal_changed_by_other_code_is_not_written_to(unwritten):
+def test_the_journal_refuses_to_write_to_a_changed_file(unwritten):
     journal, path = unwritten
     journal.write()
     whole = path.read_bytes()

@@ -29,7 +29,7 @@ from esper_ab.plan.blocks import extend
 from esper_ab.plan.plan import Block
 
 
-def test_states_follow_the_events_of_one_run():
+def test_the_state_of_a_run_follows_its_events():
     """`recorded` is -1, then 0 after warm-up, then grows by 1 with each episode and with the evaluation."""
     events = one_replicate()
     history = begin(events[0])
@@ -48,14 +48,14 @@ def test_states_follow_the_events_of_one_run():
     assert history.ended.status == "finished"
 
 
-def test_a_later_release_of_an_earlier_milestone_revokes_nothing():
+def test_a_repeated_release_of_an_earlier_milestone_has_no_effect():
     """A restarted worker gets the release of an earlier milestone again; the later one stays valid."""
     history = fold(one_replicate())
     history.add(MilestoneReleased(replicate=0, milestone=1, runs=("shaped/0",)))
     assert history.runs["shaped/0"].released == Synthetic().episodes + 1
 
 
-def test_a_fold_without_records_has_the_same_states_and_outcomes():
+def test_folding_without_keeping_records_gives_the_same_outcomes():
     """Coordinators, viewers and trackers fold without keeping records of training episodes."""
     whole = fold(failed_run())
     numbers = fold(failed_run(), keeps_records=False)
@@ -66,14 +66,14 @@ def test_a_fold_without_records_has_the_same_states_and_outcomes():
     assert not any(len(run.episodes) for run in numbers.runs.values())
 
 
-def test_a_repeated_record_counts_once():
+def test_a_repeated_record_is_counted_once():
     events = one_replicate()
     doubled = [copy for event in events for copy in ([event] * 2 if isinstance(event, EpisodeRecorded) else [event])]
     assert fold(doubled) == fold(events)
 
 
 @pytest.mark.parametrize(("status", "finished"), [("finished", True), ("failed", False), ("interrupted", False)])
-def test_an_experiment_is_finished_by_its_end_and_continued_by_a_later_event(status, finished):
+def test_an_event_after_the_end_continues_an_experiment(status, finished):
     events = one_replicate()[:-1]
     history = fold(events[:-1])
     assert not history.finished
@@ -84,7 +84,7 @@ def test_an_experiment_is_finished_by_its_end_and_continued_by_a_later_event(sta
     assert history.ended is None
 
 
-def test_a_look_skips_the_unstarted_runs_of_leaving_groups():
+def test_unstarted_runs_of_a_group_are_left_out_after_the_group_leaves():
     history = begin(three_groups()[0])
     history.add(RunStarted(run=history.runs["shaped/1"].ref, worker="w0", incarnation=1))
     history.add(LookTaken(replicates=6, decided=(), leaving=("shaped",)))
@@ -94,7 +94,7 @@ def test_a_look_skips_the_unstarted_runs_of_leaving_groups():
     assert history.runs["wait/3"].expected
 
 
-def test_an_extension_adds_runs_and_replaces_the_design_but_skips_groups_that_left():
+def test_an_extension_adds_runs_only_for_remaining_groups():
     history = begin(planted_effect()[0])
     history.add(LookTaken(replicates=6, decided=(), leaving=("shaped",)))
     history.add(PlanExtended(extension=extend(history.plan, history.design, 6, 2)))
@@ -178,7 +178,7 @@ def test_pauses_for_a_full_disk_are_counted_separately():
     assert history.pauses == ("the journal waited 3 s", "shaped/1: waited 4 s")
 
 
-def test_runs_of_a_group_are_ordered_by_replicate_in_any_order_of_blocks():
+def test_the_runs_of_a_group_are_ordered_by_seed():
     start = planted_effect()[0]
     blocks = tuple(reversed(start.plan.blocks))
     history = begin(replace(start, plan=replace(start.plan, blocks=blocks)))

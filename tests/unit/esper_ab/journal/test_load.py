@@ -11,7 +11,7 @@ from esper_ab.journal.lock import JOURNAL_NAME
 
 
 @pytest.mark.parametrize("events", [one_replicate, three_groups, failed_run])
-def test_loading_equals_folding_the_events(tmp_path, events):
+def test_loading_a_journal_equals_folding_its_events(tmp_path, events):
     loaded = load(write(tmp_path / "run", events()))
     folded = fold(events())
     assert (loaded.lines, loaded.torn_bytes) == (len(events()), 0)
@@ -24,7 +24,7 @@ def test_loading_equals_folding_the_events(tmp_path, events):
         assert records_of(loaded.history.runs[name]) == records_of(run)
 
 
-def test_a_torn_tail_is_counted_and_hides_no_earlier_damage(tmp_path):
+def test_a_torn_tail_does_not_hide_earlier_damage(tmp_path):
     experiment_dir = write(tmp_path / "run", one_replicate())
     path = experiment_dir / JOURNAL_NAME
     data = path.read_bytes()

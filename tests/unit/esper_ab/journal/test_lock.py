@@ -52,7 +52,7 @@ def test_a_second_coordinator_is_refused_before_it_writes(path, journal_bytes):
     assert sorted(file.name for file in path.parent.iterdir()) == [".lock", JOURNAL_NAME]
 
 
-def test_a_flipped_bit_in_a_held_lock_admits_no_writer_and_names_no_process(tmp_path):
+def test_a_damaged_lock_file_still_keeps_other_writers_out(tmp_path):
     """`stop` signals the named process if its start time matches, so a damaged line must name none."""
     journal = Journal(tmp_path)
     path = tmp_path / LOCK_NAME
@@ -92,7 +92,7 @@ def test_a_removed_lock_file_does_not_release_the_lock(tmp_path):
     reopened.close()
 
 
-def test_a_lock_file_removed_while_being_locked_is_locked_anew(tmp_path, monkeypatch):
+def test_a_lock_file_removed_during_locking_is_created_again(tmp_path, monkeypatch):
     """Two processes may lock two files of this name, of which only one is still in the directory."""
     flock = fcntl.flock
     removed = []
@@ -110,7 +110,7 @@ def test_a_lock_file_removed_while_being_locked_is_locked_anew(tmp_path, monkeyp
     lock.close()
 
 
-def test_a_user_with_read_access_cannot_lock_the_writer_out(path):
+def test_a_user_with_read_access_cannot_block_the_writer(path):
     for_reading = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0)
     with path.open("rb") as reader:
         fcntl.fcntl(reader, fcntl.F_OFD_SETLK, for_reading)
@@ -137,7 +137,7 @@ def lock_as_a_reader(folder, mode, **named):
     return reader
 
 
-def test_a_reader_of_an_old_lock_file_cannot_lock_the_owner_out(path):
+def test_a_reader_of_an_old_lock_file_cannot_block_its_owner(path):
     """The `.lock` of a copied or unpacked directory names a process that has exited."""
     with lock_as_a_reader(path.parent, 0o644) as reader:
         assert holder(path.parent) is None, "nobody carries it out"
@@ -158,7 +158,7 @@ def test_a_reader_of_an_old_lock_file_cannot_lock_the_owner_out(path):
     ],
     ids=["only ours", "elsewhere", "alive"],
 )
-def test_a_lock_that_may_belong_to_a_holder_is_respected(path, mode, named, words):
+def test_a_lock_is_respected_if_it_may_belong_to_a_writer(path, mode, named, words):
     with lock_as_a_reader(path.parent, mode, **named), pytest.raises(UsageError, match=f"in use by .*{words}"):
         Lock(path.parent)
     Lock(path.parent).close()
@@ -212,7 +212,7 @@ def write_lock(start, length):
 
 
 @pytest.mark.parametrize(("start", "length"), [(0, 0), (0, 1), (1, 1), (1, 0), (40, 5), (1 << 20, 1), (1 << 20, 0)])
-def test_a_write_lock_on_any_part_of_the_journal_keeps_other_writers_out(path, start, length):
+def test_a_lock_on_any_part_of_the_journal_keeps_other_writers_out(path, start, length):
     """The locked part may be behind the end of the file, where the next line goes."""
     with path.open("r+b") as file:
         fcntl.fcntl(file, fcntl.F_OFD_SETLK, write_lock(start, length))
@@ -244,7 +244,7 @@ def count_descriptors():
         (JOURNAL_NAME, "replace it with the journal itself; nothing is written through links"),
     ],
 )
-def test_nothing_is_written_through_a_symbolic_link(path, tmp_path_factory, name, remedy):
+def test_locking_does_not_write_through_a_symbolic_link(path, tmp_path_factory, name, remedy):
     folder = path.parent
     elsewhere = tmp_path_factory.mktemp("elsewhere") / name
     (folder / name).touch()
@@ -268,7 +268,7 @@ def test_a_folder_at_the_path_of_the_journal_is_reported(tmp_path):
     assert holder(tmp_path) is None
 
 
-def test_no_descriptor_is_left_open(tmp_path, journal_bytes):
+def test_closed_journals_leave_no_descriptor_open(tmp_path, journal_bytes):
     """Closed journals, refused journals and `holder` leave none open."""
     used = tmp_path / "used"
     free = tmp_path / "free"
@@ -295,7 +295,7 @@ def test_no_descriptor_is_left_open(tmp_path, journal_bytes):
     assert count_descriptors() == open_before
 
 
-def test_closing_a_lock_twice_releases_no_later_lock(tmp_path):
+def test_closing_a_lock_twice_does_not_release_a_later_lock(tmp_path):
     lock = Lock(tmp_path)
     lock.close()
     second = Lock(tmp_path)
@@ -331,7 +331,7 @@ def test_the_lock_file_names_process_host_and_cluster_job(tmp_path, monkeypatch)
         ("\udcff", ""),
     ],
 )
-def test_the_ray_job_is_its_submission_id_or_empty(config, job):
+def test_a_ray_job_is_identified_by_its_submission_id(config, job):
     assert ray_job(config) == job
 
 
@@ -347,7 +347,7 @@ def test_the_ray_job_is_its_submission_id_or_empty(config, job):
         *(b"%b %08x\n" % (own, zlib.crc32(own)) for own in (b"{}", b"\xff", b'{"pid":"1"}', b"")),
     ],
 )
-def test_a_lock_without_a_readable_holder_is_refused_without_a_name(tmp_path, line):
+def test_an_unreadable_lock_is_refused_without_naming_a_process(tmp_path, line):
     """The holder has not written its line yet, or the line is damaged."""
     lock = Lock(tmp_path)
     (tmp_path / LOCK_NAME).write_bytes(line)

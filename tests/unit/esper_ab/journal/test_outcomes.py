@@ -27,7 +27,7 @@ def test_a_run_without_an_evaluation_has_no_outcome():
     assert outcome.training_area is not None
 
 
-def test_the_outcome_is_the_declared_mean_of_curve_end_or_evaluation():
+def test_the_outcome_is_computed_as_declared():
     curve = [mean_outcome(record) for record in records_of(RUN)]
     assert outcome_of(RUN, "curve-mean") == pytest.approx(math.fsum(curve) / 8)
     assert outcome_of(RUN, "last-tenth") == curve[-1]
@@ -64,7 +64,7 @@ def test_the_mean_of_non_finite_values_is_none(bad):
 
 
 @given(st.lists(FINITE, max_size=64))
-def test_the_ends_of_a_column_are_tenths_rounded_up(column):
+def test_each_end_of_a_column_is_a_tenth_of_its_values(column):
     part = next(count for count in range(1, 8) if 10 * count >= len(column))
     assert rules.ends_of(column) == (mean(column[:part]), mean(column[len(column) - part :]))
 
@@ -79,7 +79,7 @@ def test_an_episode_mean_skips_environments_without_a_value():
 
 
 @given(st.lists(st.none() | st.just(math.nan) | st.floats(0.0, 10.0), max_size=24))
-def test_entropy_change_is_the_last_tenth_of_updates_minus_the_first(entropies):
+def test_the_change_of_entropy_compares_the_last_and_first_tenth_of_updates(entropies):
     """An entropy is None if the update had none, and NaN if the policy was not updated."""
     columns = Columns(tuple(RECORD.envs[0].measures))
     for episode, entropy in enumerate(entropies):
@@ -102,7 +102,7 @@ def test_an_outcome_needs_an_evaluation_and_every_episode(declared):
     assert outcome_of(longer, declared) == (mean_outcome(RUN.evaluation) if declared == "evaluation" else None)
 
 
-def test_outcomes_equal_a_count_by_hand():
+def test_outcomes_equal_those_computed_by_hand():
     experiment = Synthetic(groups={"a": Shape(greedy=5.0), "b": Shape()}, replicates=1)
     events = experiment.events()
     place = next(n for n, event in enumerate(events) if isinstance(event, RunEvaluated))
@@ -128,7 +128,7 @@ def test_outcomes_equal_a_count_by_hand():
     assert numbers.measures["pruned"] == mean(episode.result.measures["pruned"] for episode in sampled)
 
 
-def test_an_unstarted_run_has_no_numbers():
+def test_an_unstarted_run_has_no_outcomes():
     by_run = outcomes(begin(planted_effect()[0]))
     assert list(by_run) == [run.ref.name for block in planted_effect()[0].plan.blocks for run in block.runs]
     nothing = ("outcome", "evaluated", "greedy", "failed", "entropy_change", "training_area", "digest")

@@ -37,7 +37,7 @@ def test_a_journal_of_zero_bytes_is_damaged(path):
 
 
 @pytest.mark.parametrize("reader", [read, follow])
-def test_an_endless_line_is_damage_and_is_not_read_to_its_end(path, monkeypatch, reader):
+def test_an_endless_line_is_reported_as_damage(path, monkeypatch, reader):
     """A sparse file may be larger than the memory and small in an archive."""
     longest = max(map(len, path.read_bytes().splitlines(keepends=True)))
     for module in (reading_module, tail_module):
@@ -60,7 +60,7 @@ def test_a_flipped_bit_is_never_read_as_an_event(path, journal_bytes):
 
 
 @given(st.lists(st.integers(0, len(EVENTS) - 1), min_size=1, max_size=len(EVENTS) + 2))
-def test_moved_removed_and_repeated_lines_are_refused(tmp_path_factory, chosen):
+def test_moved_removed_or_repeated_lines_are_refused(tmp_path_factory, chosen):
     path = write(tmp_path_factory.mktemp("moved"))
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[i] for i in chosen))
@@ -71,7 +71,7 @@ def test_moved_removed_and_repeated_lines_are_refused(tmp_path_factory, chosen):
             list(read(path))
 
 
-def test_a_reading_counts_lines_and_intact_and_torn_bytes(path, journal_bytes):
+def test_reading_a_journal_counts_its_lines_and_bytes(path, journal_bytes):
     path.write_bytes(journal_bytes + b"torn")
     reading = read(path)
     lines = journal_bytes.splitlines(keepends=True)
@@ -86,7 +86,7 @@ def test_a_reading_counts_lines_and_intact_and_torn_bytes(path, journal_bytes):
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])
-def test_damage_is_reported_with_the_number_of_intact_lines(path, damaged):
+def test_damage_is_reported_with_the_number_of_intact_journal_lines(path, damaged):
     lines = path.read_bytes().splitlines(keepends=True)
     lines[damaged] = lines[damaged].replace(b'"event":', b'"event" :')
     path.write_bytes(b"".join(lines))

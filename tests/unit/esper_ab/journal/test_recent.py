@@ -11,7 +11,7 @@ from esper_ab.journal.outcomes import mean_outcome
 from esper_ab.journal.recent import DifferenceNow, differences_now, evaluation_work, group_now, worked_s
 
 
-def test_the_numbers_of_a_group_are_means_over_the_last_five_episodes_of_its_newest_run():
+def test_the_live_numbers_of_a_group_average_five_recent_episodes():
     events = planted_effect()
     history = fold(events)
     newest = records_of(history.runs["shaped/5"])[-5:]
@@ -24,13 +24,13 @@ def test_the_numbers_of_a_group_are_means_over_the_last_five_episodes_of_its_new
     assert group.reward == pytest.approx(sum(rewards) / 5)
 
 
-def test_a_group_without_an_episode_has_no_numbers():
+def test_a_group_without_an_episode_has_no_live_numbers():
     group = group_now(begin(planted_effect()[0]), "simplified")
     assert (group.episodes, group.of_episodes) == (0, 6 * 8)
     assert {group.outcome, group.reward, group.entropy, group.seconds} == {None}
 
 
-def test_episodes_of_a_lost_run_are_neither_done_nor_planned():
+def test_progress_does_not_include_episodes_of_lost_runs():
     """Otherwise a complete group would show fewer episodes done than planned."""
     events = with_last_run_given_up(planted_effect())
     lost = next(run for run in fold(events).runs.values() if run.lost)
@@ -39,7 +39,7 @@ def test_episodes_of_a_lost_run_are_neither_done_nor_planned():
     assert (group.episodes, group.of_episodes) == (5 * 8, 5 * 8)
 
 
-def test_a_difference_is_a_minus_b_over_complete_pairs():
+def test_the_live_difference_is_the_mean_of_a_minus_b():
     experiment = Synthetic(
         groups={"a": Shape(accuracy=60.0), "b": Shape(accuracy=70.0)}, settings={"looks": (3, 6)}, replicates=6
     )
@@ -50,25 +50,25 @@ def test_a_difference_is_a_minus_b_over_complete_pairs():
     assert comparison.difference == pytest.approx(sum(outcomes[f"a/{n}"] - outcomes[f"b/{n}"] for n in range(6)) / 6)
 
 
-def test_differences_are_hidden_before_the_first_look():
+def test_live_differences_are_hidden_before_the_first_look():
     experiment = Synthetic(replicates=20, settings={"looks": (12, 20)})
     assert differences_now(begin(experiment.events()[0])) == ()
 
 
-def test_a_difference_without_a_complete_pair_has_no_number():
+def test_there_is_no_live_difference_without_a_complete_pair():
     experiment = Synthetic(replicates=20, settings={"looks": (12, 20)})
     history = fold([experiment.events()[0], LookTaken(replicates=12, decided=(), leaving=())])
     assert differences_now(history) == (DifferenceNow(a="shaped", b="simplified", pairs=0, difference=None),)
 
 
 @pytest.mark.parametrize(("controller", "episodes"), [("ppo", 3.0), ("wait", 2.0)])
-def test_the_evaluation_of_a_learner_includes_one_more_round_with_greedy_actions(controller, episodes):
+def test_the_evaluation_of_a_learner_has_an_additional_greedy_round(controller, episodes):
     experiment = Synthetic(groups={"a": Shape(controller=controller), "b": Shape()}, n_envs=4, eval_episodes=8)
     spec = next(spec for spec in experiment.plan().blocks[0].runs if spec.ref.group_id == "a")
     assert evaluation_work(spec) == episodes
 
 
-def test_the_time_worked_is_that_of_the_busiest_lane():
+def test_the_working_time_is_that_of_the_busiest_lane():
     events = planted_effect()
     assert worked_s(begin(events[0])) == 0.0
     ready = next(place for place, event in enumerate(events) if isinstance(event, RunReady))

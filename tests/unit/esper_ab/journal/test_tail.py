@@ -35,7 +35,7 @@ def test_following_a_growing_journal_yields_every_event_once(tmp_path_factory, j
     assert list(following) == []
 
 
-def test_damage_is_reported_while_following(path, journal_bytes):
+def test_damage_is_reported_while_a_journal_is_followed(path, journal_bytes):
     path.write_bytes(journal_bytes[:-40])
     following = follow(path)
     assert list(following) == EVENTS[:2]

@@ -27,7 +27,7 @@ def launcher(kind, title, *nodes):
     return local_launcher
 
 
-def test_a_lane_is_bound_to_the_devices_of_this_machine():
+def test_a_lane_is_bound_to_the_devices_of_its_node():
     local_launcher = launcher("cuda", "H200", "n1", "n2", "n2")
     local_launcher.check_lanes([lane("cuda:0"), lane("cuda:1", "cuda:2")])
     bound = local_launcher.bound(order(lane=lane("cuda:1", "cuda:2")))
@@ -35,13 +35,13 @@ def test_a_lane_is_bound_to_the_devices_of_this_machine():
     assert bound.lane.name == "cuda:1+cuda:2"
 
 
-def test_a_launcher_without_devices_keeps_the_lane_of_the_plan():
+def test_a_launcher_without_devices_keeps_the_planned_lane():
     local_launcher = LocalLauncher()
     local_launcher.check_lanes([lane("cuda:7")])
     assert local_launcher.bound(order(lane=lane("cuda:7"))) == order(lane=lane("cuda:7"))
 
 
-def test_cpu_lanes_may_exceed_the_cores_of_one_machine_but_not_those_of_nodes():
+def test_cpu_lanes_cannot_exceed_the_cores_of_cluster_nodes():
     local_launcher = launcher("cpu", "", "n1", "n2")
     three = [lane(f"cpu:{place}") for place in range(3)]
     local_launcher.check_lanes(three)

@@ -13,7 +13,7 @@ def lane(*devices, place=None):
     return Lane(name=name, devices=devices, uuids=("",) * len(devices))
 
 
-def test_a_lane_requests_its_cores_or_its_gpus_and_a_core():
+def test_a_gpu_lane_also_requests_a_core():
     two = [lane("cpu:0", "cpu:1"), lane("cuda:0", "cuda:3")]
     assert bundles(two) == [{"CPU": 2}, {"GPU": 2, "CPU": 1}]
     assert parts(two) == {"cpu:0+cpu:1": (0, {"CPU": 2}), "cuda:0+cuda:3": (1, {"GPU": 2, "CPU": 1})}
@@ -34,7 +34,7 @@ def test_lanes_on_the_same_devices_share_one_bundle():
 
 
 @given(st.integers(1, 64), st.integers(1, 8), st.sampled_from(("cuda", "cpu")))
-def test_the_parts_of_a_bundle_are_valid_ray_amounts_within_the_bundle(count, devices, kind):
+def test_parts_of_a_bundle_are_valid_ray_amounts(count, devices, kind):
     """Ray counts in ten thousandths, and accepts only whole numbers above 1."""
     devices = devices if kind == "cpu" else 1
     lanes = [lane(*(f"{kind}:{number}" for number in range(devices)), place=place) for place in range(count)]

@@ -93,7 +93,9 @@ class KillOnce(disturbed.Watcher):
 
 
 @pytest.mark.parametrize(("supervisor", "deaths"), [(False, 1), (True, 3)])
-def test_killed_workers_and_those_of_a_killed_supervisor_are_restarted(tmp_path, hash_with_threads, supervisor, deaths):
+def test_workers_are_restarted_after_they_or_their_supervisor_were_killed(
+    tmp_path, hash_with_threads, supervisor, deaths
+):
     watcher = KillOnce(supervisor=supervisor)
     events = disturbed.run(tmp_path / "run", PLAN, watcher, launcher=SupervisedLauncher())
     assert disturbed.counts(events) == {"worker_death": deaths, "restart": deaths}
@@ -120,7 +122,7 @@ def order_for(folder, worker="w00"):
     return order(worker=worker, experiment_dir=str(folder), log_file="logs/w00.log")
 
 
-def test_a_supervisor_with_invalid_output_is_lost_with_its_workers(tmp_path):
+def test_invalid_output_of_a_supervisor_ends_its_workers(tmp_path):
     """The process writes bytes that are not UTF-8."""
     with started_supervisor(
         sys.executable, "-c", "import os, time; os.write(1, b'\\xff{}\\n'); time.sleep(600)"
@@ -157,7 +159,7 @@ class UnreadableSupervisor:
         """Return at once: the supervisor has exited."""
 
 
-def test_a_supervisor_with_unreadable_output_is_lost_with_its_workers(tmp_path):
+def test_unreadable_output_of_a_supervisor_ends_its_workers(tmp_path):
     carrier = UnreadableSupervisor()
     supervisor = NodeSupervisor("n9", lambda: carrier)
     worker = supervisor.start(order_for(tmp_path), "")
@@ -169,7 +171,7 @@ def test_a_supervisor_with_unreadable_output_is_lost_with_its_workers(tmp_path):
     supervisor.leave()
 
 
-def test_a_supervisor_that_does_not_kill_a_worker_is_unreliable(tmp_path):
+def test_a_supervisor_that_fails_to_kill_a_worker_is_unreliable(tmp_path):
     """It hangs: a killed worker counts as running until the supervisor is given up."""
     with started_supervisor("sleep", "600") as supervisor:
         worker = supervisor.start(order_for(tmp_path), "")

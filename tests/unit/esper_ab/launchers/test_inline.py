@@ -28,7 +28,7 @@ sys.exit(main())
         (("status", "nowhere"), 2, ""),
     ],
 )
-def test_a_command_exits_with_its_status_and_output_despite_an_abandoned_thread(tmp_path, arguments, status, output):
+def test_an_abandoned_thread_does_not_change_the_exit_status_of_a_command(tmp_path, arguments, status, output):
     done = python("-c", GIVEN_UP, tmp_path, *arguments)
     assert done.returncode == status, done.stderr
     assert done.stdout.startswith(output)
@@ -48,7 +48,7 @@ def two_descriptors_free():
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_a_failed_start_without_descriptors_releases_the_ones_it_opened(two_descriptors_free):
+def test_a_start_that_fails_for_lack_of_descriptors_leaves_none_open(two_descriptors_free):
     with pytest.raises(OSError, match="Too many open files"):
         InlineLauncher("support.workers.hanging_worker:main", "tcp").start(order(server_key="a key"))
     for descriptor in two_descriptors_free:

@@ -25,7 +25,7 @@ class Terminal(io.StringIO):
         (io.StringIO, "xterm", ""),
     ],
 )
-def test_a_waiting_message_is_shown_and_erased_on_capable_terminals_only(monkeypatch, stream, term, expected):
+def test_waiting_messages_are_shown_only_on_capable_terminals(monkeypatch, stream, term, expected):
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr(sys, "stderr", stream())
     with pytest.raises(RuntimeError), waiting("looking"):
@@ -34,7 +34,7 @@ def test_a_waiting_message_is_shown_and_erased_on_capable_terminals_only(monkeyp
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_stderr_of_a_killed_process_has_everything_written(tmp_path, unbuffered):
+def test_stderr_of_a_killed_process_is_complete(tmp_path, unbuffered):
     """With PYTHONUNBUFFERED, which container images set, and without."""
     program = (
         "import os, pathlib, sys\nfrom esper_ab.live.console import outlive_terminal\n"
@@ -64,7 +64,7 @@ print("a line", flush=True)
 """
 
 
-def test_a_redraw_blocked_while_the_terminal_hangs_up_leaves_no_escapes_in_the_file(tmp_path):
+def test_a_terminal_that_hangs_up_during_a_redraw_leaves_no_escapes_in_the_log(tmp_path):
     """Python retries a write that a signal interrupted; meanwhile the file has replaced the terminal."""
     master, slave = pty.openpty()
     program = [sys.executable, "-c", REDRAWS_ON_A_FULL_TERMINAL, str(tmp_path)]

@@ -33,7 +33,7 @@ def find_ended_process() -> int:
         return child.pid
 
 
-def test_a_report_counts_as_written_once_its_last_file_exists(tmp_path):
+def test_a_report_is_complete_when_its_last_file_exists(tmp_path):
     """The verdicts are written before the page."""
     experiment_dir = write(tmp_path / "run", planted_effect())
     history = load(experiment_dir).history
@@ -45,13 +45,13 @@ def test_a_report_counts_as_written_once_its_last_file_exists(tmp_path):
 
 
 @pytest.mark.parametrize("command", FOLLOW)
-def test_follow_waits_for_a_report_that_is_not_written_yet(trained, monkeypatch, command):
+def test_following_waits_until_the_report_is_written(trained, monkeypatch, command):
     monkeypatch.setattr(following.time, "sleep", lambda _: build_report(trained))
     assert "BETTER" in stdout_of(*command, trained)
 
 
 @pytest.mark.parametrize("command", FOLLOW)
-def test_follow_does_not_wait_for_the_report_of_an_ended_process(trained, monkeypatch, command):
+def test_following_does_not_wait_for_the_report_of_an_ended_process(trained, monkeypatch, command):
     monkeypatch.setattr(os, "getpid", find_ended_process)
     with closing(Lock(trained)):
         pass
@@ -62,7 +62,7 @@ def test_follow_does_not_wait_for_the_report_of_an_ended_process(trained, monkey
 
 @pytest.mark.parametrize("command", [("status",), ("list",)])
 @pytest.mark.parametrize("before", ["no report", "a report of fewer seeds"])
-def test_follow_names_the_process_that_writes_the_report(trained, command, before):
+def test_following_names_the_process_that_writes_the_report(trained, command, before):
     if before != "no report":
         build_report(trained)
         text = (trained / VERDICT).read_text()

@@ -31,7 +31,7 @@ shapes = st.tuples(
 
 
 @given(shapes)
-def test_every_block_has_each_group_once_and_positions_are_balanced(shape: tuple[int, int, int, int, str]) -> None:
+def test_every_block_has_each_group_once(shape: tuple[int, int, int, int, str]) -> None:
     n, replicates, gpus, per_run, placement = shape
     names = tuple("abcde"[:n])
     asked = experiment(names, seeds=replicates, devices_per_run=per_run, placement=placement)
@@ -69,7 +69,7 @@ def test_every_block_has_each_group_once_and_positions_are_balanced(shape: tuple
 
 @pytest.mark.parametrize(("n", "replicates"), [(7, 6), (7, 10), (12, 10), (50, 6)])
 @pytest.mark.parametrize("sets", [1, 2])
-def test_positions_are_drawn_if_there_are_more_groups_than_pairs_per_look(n: int, replicates: int, sets: int) -> None:
+def test_positions_are_drawn_at_random_if_there_are_too_many_groups(n: int, replicates: int, sets: int) -> None:
     names = tuple(f"g{i}" for i in range(n))
     asked = experiment(names, seeds=replicates, control="g0")
     plan, other_plan = (planned(replace(asked, rng_seed=seed), machine(gpus=sets * n)) for seed in (1, 2))
@@ -104,7 +104,7 @@ def test_every_comparison_can_be_separated_from_lanes_at_every_look(
             assert identified([{"a": (first,), "b": (second,)} for first, second in places])
 
 
-def test_the_start_order_rotates_with_the_lanes() -> None:
+def test_start_order_and_lanes_of_groups_alternate_between_blocks() -> None:
     plan = planned(experiment(seeds=2), machine())
     assert [[(run.ref.group_id, run.ref.device) for run in block.runs] for block in plan.blocks] == [
         [("a", "cpu:0"), ("b", "cpu:1")],
@@ -112,7 +112,7 @@ def test_the_start_order_rotates_with_the_lanes() -> None:
     ]
 
 
-def test_a_fixed_order_confounds_group_and_lane_without_adjustment() -> None:
+def test_a_plan_with_a_fixed_order_notes_that_lanes_are_confounded() -> None:
     plan = planned(experiment(seeds=6, order="fixed", arithmetic=LOOSE), machine())
     assert {tuple(run.ref.group_id for run in block.runs) for block in plan.blocks} == {("a", "b")}
     assert not plan.design.adjusted
@@ -120,7 +120,7 @@ def test_a_fixed_order_confounds_group_and_lane_without_adjustment() -> None:
     assert any("confounded" in note for note in plan.notes)
 
 
-def test_a_shuffled_order_follows_the_rng_seed_and_favours_no_group() -> None:
+def test_a_shuffled_order_is_determined_by_the_rng_seed() -> None:
     def first_groups(rng_seed: int) -> str:
         plan = planned(experiment(seeds=200, order="shuffled", rng_seed=rng_seed, looks=(200,)), machine())
         return "".join(block.runs[0].ref.group_id for block in plan.blocks)
@@ -131,7 +131,7 @@ def test_a_shuffled_order_follows_the_rng_seed_and_favours_no_group() -> None:
     assert first_groups(1)[::2] != first_groups(1)[0] * 100
 
 
-def test_surplus_devices_run_several_blocks_at_once_or_stay_idle() -> None:
+def test_surplus_devices_run_several_blocks_at_once() -> None:
     plan = planned(experiment(seeds=6), machine(gpus=7))
     assert [{run.ref.device for run in block.runs} for block in plan.blocks[:3]] == [
         {"cuda:0", "cuda:1"},
@@ -162,7 +162,7 @@ def test_environments_are_distributed_over_the_devices_of_a_run() -> None:
         (1, "alternate", 2),
     ],
 )
-def test_max_parallel_limits_the_runs_that_train_at_a_time(most: int, placement: str, lanes: int) -> None:
+def test_max_parallel_limits_the_number_of_concurrent_runs(most: int, placement: str, lanes: int) -> None:
     """If runs take turns, only one lane of a block works at a time."""
     plan = planned(experiment(seeds=40, max_parallel=most, placement=placement), machine(0, gpus=8))
     assert len(plan.lanes) == lanes
@@ -184,7 +184,7 @@ TRAINED = {"task": "trainer:mine", "trainer": "mine.py", "margin": 1.0, "outcome
         (64, 32, {"devices": ("cpu",)}, 2, r"there are 2 devices \(cpu:0, cpu:1\)"),
     ],
 )
-def test_runs_of_a_trainer_use_max_parallel_lanes_or_a_note_explains_why_not(
+def test_trainer_runs_use_max_parallel_lanes_unless_a_note_explains_the_limit(
     seeds: int, most: int, changes: dict[str, object], lanes: int, why: str
 ) -> None:
     """More lanes than cores are useful because a trainer may wait for something else than a core."""
@@ -196,7 +196,7 @@ def test_runs_of_a_trainer_use_max_parallel_lanes_or_a_note_explains_why_not(
     assert not why or re.search(f"{most}: {lanes} runs train at a time, because .*{why}", limiting_notes[0])
 
 
-def test_growth_runs_get_no_more_lanes_than_cores_and_a_note_says_so() -> None:
+def test_growth_runs_have_at_most_one_lane_per_core() -> None:
     plan = planned(experiment(seeds=40, max_parallel=32), machine(4))
     assert len(plan.lanes) == 4
     assert any("32: 4 runs train at a time, because there are 4 devices" in note for note in plan.notes[: plan.limits])
@@ -234,7 +234,7 @@ def test_a_cpu_run_is_planned_despite_an_unusable_gpu() -> None:
     assert planned(experiment(devices=("cpu",)), this_machine).experiment.devices == ("cpu:0", "cpu:1")
 
 
-def test_a_plan_contains_remarks_run_sd_and_estimated_step_time() -> None:
+def test_a_plan_contains_given_remarks_and_the_run_sd() -> None:
     this_machine = machine()
     plain = planned(experiment(), this_machine)
     plan = make_plan(plain.experiment, this_machine, remarks=("first.", "second."), run_sd=3.5)[0]
@@ -264,7 +264,7 @@ def comparable_specs(plan: Plan, name: str, renamed: str = "") -> list[RunSpec]:
 
 
 @given(st.permutations(["a", "b", "c"]), st.integers(1, 7))
-def test_reordering_or_adding_groups_changes_no_other_run(names: list[str], replicates: int) -> None:
+def test_reordering_or_adding_groups_does_not_change_the_runs_of_others(names: list[str], replicates: int) -> None:
     this_machine = machine(cores=3)
 
     def plan_of(*chosen: str) -> Plan:
@@ -329,7 +329,7 @@ def test_a_plan_lists_differences_and_notes() -> None:
 ZEROS = {name: 0.0 for name in PolicySettings.__struct_fields__ if name.startswith("bias_")}
 
 
-def test_notes_describe_initial_biases_and_their_differences_are_listed() -> None:
+def test_notes_describe_the_initial_biases_of_policies() -> None:
     fixed = group("wait", controller=ControllerSettings(name="wait"))
     groups = (group("a"), group("b", policy=PolicySettings(**ZEROS)), fixed)
     plan = planned(experiment(groups=groups), machine(cores=3))
@@ -341,7 +341,7 @@ def test_notes_describe_initial_biases_and_their_differences_are_listed() -> Non
     assert "their effects cannot be told apart" in text
 
 
-def test_one_group_can_be_planned_if_device_and_order_could_matter():
+def test_a_single_group_can_be_planned_on_gpus():
     """No other group exists whose effect could be confounded with a lane's on GPUs or with a trainer."""
     this_machine = machine(gpus=2)
     plan = planned(experiment(groups=(group("a"),), margin=2.0), this_machine)

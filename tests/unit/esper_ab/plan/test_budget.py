@@ -17,7 +17,7 @@ def groups_with_rewards(*modes, **settings):
 
 
 @pytest.mark.parametrize(("budget", "episodes"), [("12 x 8", 12), ("60 x 16", 120)])
-def test_the_known_sd_of_pairs_equals_that_of_the_evidence_page(budget, episodes):
+def test_the_known_sd_of_pairs_equals_the_number_on_the_evidence_page(budget, episodes):
     (row,) = re.findall(rf"^\| {budget} \| shaped - simplified \| 12 \| [^|]+\| ([\d.]+) ", PAGE.read_text(), re.M)
     asked = experiment(groups=groups_with_rewards("shaped", "simplified"), n_envs=8, episodes=episodes)
     plan = planned(asked, machine()).experiment
@@ -33,6 +33,6 @@ def test_the_known_sd_of_pairs_equals_that_of_the_evidence_page(budget, episodes
         {"groups": groups_with_rewards("shaped", "sparse", ppo=PPOSettings(lr=0.0))},
     ],
 )
-def test_plans_that_differ_in_more_than_rewards_have_no_known_sd(changes):
+def test_groups_that_differ_in_more_than_rewards_have_no_known_sd(changes):
     plan = planned(experiment(**changes), machine()).experiment
     assert (enough_episodes(plan), known_sd_of_pairs(plan)) == (None, None)

@@ -90,7 +90,7 @@ def test_two_lanes_on_one_core_take_twice_as_long() -> None:
     assert slow == pytest.approx(2 * fast)
 
 
-def test_memory_has_a_part_per_worker_and_a_part_per_environment() -> None:
+def test_the_estimated_memory_grows_linearly_with_environments() -> None:
     def memory(n_envs: int) -> int:
         return cost_of(experiment(n_envs=n_envs), machine()).memory_bytes
 
@@ -124,7 +124,7 @@ def memory_of_environments(*controllers: str, **options: object) -> float:
     return cost.memory_bytes / workers
 
 
-def test_the_duration_follows_the_length_of_the_episode_seen_in_the_preflight() -> None:
+def test_the_estimated_duration_follows_the_episode_length_of_the_preflight() -> None:
     def seconds(seen: int, *sets: str) -> tuple[float, str]:
         cost, _ = cost_of_environments("env", "random", limit=1000, seen=seen, sets=sets)
         return cost.duration_s - cost.start_up_s, cost.basis
@@ -166,7 +166,7 @@ def test_the_memory_of_a_worker_includes_the_largest_learning_policy() -> None:
     assert memory("policy.hidden=1000000") > 2**49
 
 
-def test_the_step_time_is_that_measured_on_the_kind_of_device() -> None:
+def test_the_step_time_is_the_one_measured_on_the_same_kind_of_device() -> None:
     def step_s(devices: tuple[str, ...], **measured: float) -> float:
         this_machine = machine(gpus=2, multiply_adds_per_s=1e9 * measured.get("cpu", 1.0))
         timed = (replace(device, step_s=device.step_s * measured.get("gpu", 1.0)) for device in this_machine.devices)

@@ -60,7 +60,7 @@ def notes_on(bounds: tuple[tuple[float, float] | None, ...], controller: str = "
         (((0.0, 1.0),) * 5, "0 (0 to 1), 1 (0 to 1), 2 (0 to 1), 3 (0 to 1) and 1 more do not"),
     ],
 )
-def test_a_note_names_action_bounds_that_do_not_fit_the_initial_policy_with_a_remedy(
+def test_a_note_warns_of_unsuitable_action_bounds_with_a_remedy(
     bounds: tuple[tuple[float, float] | None, ...], words: str
 ) -> None:
     notes = notes_on(bounds)
@@ -70,7 +70,7 @@ def test_a_note_names_action_bounds_that_do_not_fit_the_initial_policy_with_a_re
 
 
 @pytest.mark.parametrize("bounds", [(), (None,), ((-1.0, 1.0), (-2.0, 2.0)), ((-10.0, 10.0),), ((-1.0, 3.0),)])
-def test_action_bounds_that_fit_cause_no_note(bounds: tuple[tuple[float, float] | None, ...]) -> None:
+def test_suitable_action_bounds_cause_no_note(bounds: tuple[tuple[float, float] | None, ...]) -> None:
     assert "Action bounds" not in notes_on(bounds)
 
 
@@ -107,7 +107,7 @@ def with_unequal_discounts(**reward: object) -> dict[str, object]:
         ),  # its stage term is never neutral
     ],
 )
-def test_a_note_appears_only_in_plans_that_it_concerns(words: str, appears: bool, changes: dict[str, object]) -> None:
+def test_a_note_appears_only_in_plans_with_its_condition(words: str, appears: bool, changes: dict[str, object]) -> None:
     assert (words in "\n".join(planned(experiment(n_envs=4, **changes), machine()).notes)) is appears
 
 
@@ -134,7 +134,7 @@ UNEQUAL = msgspec.structs.replace(
         ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
     ],
 )
-def test_positions_matter_with_users_code_gpus_unequal_cores_or_nondeterminism(changes, this_machine, because):
+def test_positions_can_matter_for_each_source_of_nondeterminism(changes, this_machine, because):
     asked = experiment(**{"seeds": 10} | changes)
     assert positions_could_matter_by(resolve(asked, this_machine, "x", 16), this_machine) == because
     plan = planned(asked, this_machine)
@@ -143,7 +143,7 @@ def test_positions_matter_with_users_code_gpus_unequal_cores_or_nondeterminism(c
     assert any("scheduling cannot affect results" in note for note in plan.notes) is not bool(because)
 
 
-def test_any_order_is_accepted_if_positions_cannot_matter():
+def test_any_run_order_is_accepted_if_positions_cannot_matter():
     """Any draw of orders is accepted, and all sets of lanes are used."""
     for rng_seed in range(12):
         shuffled = experiment(tuple("abcde"), seeds=6, order="shuffled", rng_seed=rng_seed)

@@ -128,7 +128,7 @@ def test_the_question_names_groups_task_and_direction(groups: str, changes: dict
 
 
 @pytest.mark.parametrize(("episodes", "needs_more"), [(3, True), (239, True), (240, False)])
-def test_a_plan_of_rewards_with_too_few_episodes_says_how_many_are_enough(episodes: int, needs_more: bool) -> None:
+def test_a_reward_comparison_with_too_few_episodes_states_a_sufficient_number(episodes: int, needs_more: bool) -> None:
     """The first screen then has at most eight lines."""
     this_machine = requests.machine()
     rewards = tuple(requests.group(mode, reward=RewardSettings(mode=mode)) for mode in ("shaped", "simplified"))
@@ -199,7 +199,7 @@ def test_the_cost_of_a_trainer_follows_from_its_rehearsal() -> None:
         (20.0, 0.0, "about 20 s"),
     ],
 )
-def test_a_range_of_durations_with_equal_ends_is_printed_as_one(shortest_s: float, longest_s: float, text: str) -> None:
+def test_a_range_of_equal_durations_is_printed_as_one_duration(shortest_s: float, longest_s: float, text: str) -> None:
     this_machine = requests.machine()
     plan = requests.planned(requests.experiment(margin=2.0), this_machine)
     cost = estimate(plan.experiment, plan.lanes, this_machine)
@@ -227,7 +227,7 @@ def test_only_notes_that_limit_the_answer_are_shown() -> None:
 
 
 @pytest.mark.parametrize(("changes", "limits"), [({}, 0), ({"repeats": False}, 1), ({"evaluates_alike": False}, 1)])
-def test_a_rehearsal_limits_the_answer_only_if_it_found_a_problem(changes: dict[str, bool], limits: int) -> None:
+def test_a_rehearsal_is_shown_as_a_limit_only_if_it_found_a_problem(changes: dict[str, bool], limits: int) -> None:
     plan, this_machine = trainer_plan(**changes)
     assert plan.limits == limits
     assert sum(line.startswith("note: ") for line in short_lines(plan, this_machine)) == limits

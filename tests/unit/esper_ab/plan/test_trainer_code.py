@@ -25,7 +25,7 @@ def plan_trainer(this_machine: Machine | None = None, **changes: object) -> Plan
     return planned(asked(group=GROUPS, **PYTHON | changes), this_machine or rehearsed())
 
 
-def test_a_run_has_its_trainer_with_settings_typed_by_the_preflight() -> None:
+def test_the_settings_of_a_trainer_run_have_the_types_found_by_the_preflight() -> None:
     typed = {"slow": {"lr": 0.1, "deep": True}, "fast": {"lr": 0.2, "deep": True}}
     specs = {spec.ref.name: spec for block in plan_trainer(rehearsed(settings=typed)).blocks for spec in block.runs}
     spec = specs["fast/1"]
@@ -37,7 +37,7 @@ def test_a_run_has_its_trainer_with_settings_typed_by_the_preflight() -> None:
     assert len({spec.trainer.out for spec in specs.values() if spec.trainer}) == len(specs)
 
 
-def test_added_replicates_have_their_own_folders() -> None:
+def test_added_seeds_have_their_own_folders() -> None:
     first = plan_trainer()
     added = extend(first, first.design, 6, 2)
     assert [spec.trainer.out for block in added.blocks for spec in block.runs if spec.trainer] == [
@@ -92,7 +92,7 @@ def test_a_note_reports_the_findings_of_the_rehearsal(changes: dict[str, object]
     assert trainer_plan.notes[0] == in_sentences(trainer_plan.trainer, "/mine.py")
 
 
-def test_the_first_screen_says_that_idle_runs_are_ended() -> None:
+def test_the_first_screen_mentions_that_idle_runs_are_ended() -> None:
     assert not any("--end-idle" in note for note in plan_trainer(rehearsed()).notes)
     trainer_plan = plan_trainer(rehearsed(ends_idle=True))
     assert [note for note in trainer_plan.notes[: trainer_plan.limits] if note.startswith("--end-idle: ")]
@@ -125,7 +125,7 @@ def test_a_note_names_the_checked_files_of_a_command() -> None:
     assert "not checked" not in in_sentences(files, "/mine.py"), "its files are copied"
 
 
-def test_equal_groups_must_be_identical_only_if_the_trainer_repeats() -> None:
+def test_equal_groups_must_be_identical_if_the_trainer_is_repeatable() -> None:
     same = {"a": {"lr": 0.1}, "b": {"lr": 0.1}}
     experiment = asked("a", "b", sets=("trainer.lr=0.1",), **PYTHON)
     exact = planned(experiment, rehearsed(settings=same))
@@ -143,7 +143,7 @@ def test_the_estimate_of_a_run_follows_from_the_rehearsal() -> None:
 
 
 @pytest.mark.parametrize("settings", [PYTHON, COMMAND])
-def test_written_settings_plan_the_same_experiment(tmp_path: Path, settings: dict[str, object]) -> None:
+def test_the_written_settings_of_a_trainer_give_the_same_plan(tmp_path: Path, settings: dict[str, object]) -> None:
     this_machine = rehearsed(evaluations=1)
     trainer_plan = planned(asked(group=GROUPS, **settings), this_machine)
     replanned = planned(asked(toml=toml(tmp_path, experiment_toml(trainer_plan, this_machine))), this_machine)

@@ -59,7 +59,7 @@ WIDER = msgspec.structs.replace(B[1].plan, design=msgspec.structs.replace(B[1].d
         ({"order": "shuffled", "sync": "independent", "devices": ("cuda:0", "cuda:1")}, []),
     ],
 )
-def test_each_different_setting_makes_directories_incomparable(changes, lines):
+def test_directories_with_different_settings_cannot_be_compared(changes, lines):
     assert list(incomparable([A, source("b", REWARDS, **changes)])) == lines
 
 
@@ -98,7 +98,7 @@ def test_rewards_of_the_user_are_compared_by_their_source():
     assert incomparable(changed) == ("source of my.py:reward: 11 in a; 22 in b",)
 
 
-def test_equal_settings_with_equal_records_are_one_condition():
+def test_groups_with_equal_settings_and_records_are_merged():
     observations, scale = observe_together([A, B])
     assert observations.groups == ("shaped", "wait", "simplified")
     assert {row.replicate for row in observations.rows if row.group == "shaped"} == set("01234567")  # two more in b
@@ -109,20 +109,20 @@ def test_equal_settings_with_equal_records_are_one_condition():
     assert (scale.margin, scale.outcome) == (A[1].design.margin, A[1].outcome)
 
 
-def test_the_order_of_directories_changes_only_names():
+def test_the_order_of_directories_affects_only_the_names_of_groups():
     (forwards, _) = observe_together([A, B])
     (backwards, _) = observe_together([B, A])
     assert backwards.groups == ("base", "simplified", "wait")
     assert sorted(row.value for row in forwards.rows) == sorted(row.value for row in backwards.rows)
 
 
-def test_two_conditions_with_one_name_get_different_names():
+def test_different_groups_with_the_same_name_are_renamed():
     named = Synthetic(groups={"shaped": Shape(accuracy=69.0, mode="simplified"), "wait": Shape(controller="wait")})
     observations, _ = observe_together([A, source("b", named)])
     assert observations.groups == ("shaped", "wait", "shaped (b)")
 
 
-def test_equal_settings_with_other_records_are_refused():
+def test_groups_with_equal_settings_but_different_records_are_refused():
     broken = [
         RunEvaluated(record=msgspec.structs.replace(event.record, digest="another"))
         if isinstance(event, RunEvaluated) and event.record.run.name == "base/2"
@@ -133,7 +133,7 @@ def test_equal_settings_with_other_records_are_refused():
         observe_together([A, source("b", REWARDS, events=broken)])
 
 
-def test_directories_that_share_one_group_are_refused():
+def test_directories_with_only_one_group_in_common_are_refused():
     events = Synthetic(groups={"shaped": Shape(accuracy=65.0)}).events()
     first = ("a", fold(events))
     second = ("b", fold(events))
@@ -141,7 +141,7 @@ def test_directories_that_share_one_group_are_refused():
         compare_sources([first, second], Rule())
 
 
-def test_a_lost_run_counts_if_another_directory_has_its_outcome():
+def test_a_lost_run_is_replaced_by_its_outcome_in_another_directory():
     lost = {"shaped/3": "dropped_pair", "simplified/3": "cancelled"}
     with_losses = ("f", fold(with_lost_runs(planted_effect(), lost)))
     complete = ("w", fold(planted_effect()))
@@ -151,7 +151,7 @@ def test_a_lost_run_counts_if_another_directory_has_its_outcome():
     assert all(row.value is not None for row in observed_together.rows)
 
 
-def test_compare_prints_exploratory_verdicts_and_points_to_planned_ones(tmp_path, monkeypatch):
+def test_compare_calls_its_verdicts_exploratory(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "a", replace(FLOOR, replicates=8).events())
     write(tmp_path / "b", REWARDS.events())

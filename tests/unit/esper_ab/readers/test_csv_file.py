@@ -15,7 +15,7 @@ def test_a_byte_order_mark_and_blank_lines_are_ignored(tmp_path):
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("character", ["\u2028", "\x85", "\x0c", "\x1d"])
-def test_a_row_ends_only_at_a_line_end(tmp_path, character, line_end):
+def test_a_csv_row_ends_only_at_a_line_break(tmp_path, character, line_end):
     file = tmp_path / "f.csv"
     text = f'group,note,seed,outcome\na,one{character}two,0,1\nb,"three\nfour",0,2\nc,,0,x\n'
     file.write_bytes(text.replace("\n", line_end).encode())
@@ -45,13 +45,13 @@ def test_separators_and_decimal_signs_of_spreadsheets_are_read(tmp_path, text, e
     assert [(row.group, row.value) for row in read_csv(file).rows] == [("a", 1.5), ("b", 2.25)]
 
 
-def test_how_numbers_were_read_is_noted(tmp_path):
+def test_a_note_shows_the_interpretation_of_decimal_commas(tmp_path):
     file = tmp_path / "f.csv"
     file.write_text("group;seed;outcome\na;0;1,5\n")
     assert read_table(file).notes == ("Column outcome: 1,5 is read as 1.5.",)
 
 
-def test_rows_are_counted_over_batches_and_lines(tmp_path):
+def test_row_numbers_continue_across_batches_and_multi_line_cells(tmp_path):
     file = tmp_path / "f.csv"
     lines = [f"{row},{row}" for row in range(2000)]
     lines[1500] = '"15\n00",1500'

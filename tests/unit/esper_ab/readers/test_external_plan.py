@@ -18,7 +18,7 @@ def _plan(groups=("new", "old"), seeds=10, tasks=("",), **rule):
     return make_external_plan(groups, tuple(map(str, range(seeds))), scales(tasks=tasks), Rule(**rule))
 
 
-def test_a_saved_plan_is_read_back_and_never_replaced(tmp_path):
+def test_saving_a_plan_never_replaces_a_file(tmp_path):
     plan = _plan()
     file = tmp_path / "plan.json"
     save_plan(plan, file)
@@ -57,7 +57,7 @@ def test_a_plan_with_any_changed_value_is_refused(tmp_path):
             read_plan(file)
 
 
-def test_the_longest_names_that_a_table_may_have_can_be_planned():
+def test_the_longest_names_allowed_in_a_table_can_be_planned():
     group = "g" * LONGEST_NAME
     task = "t" * LONGEST_NAME
     plan = _plan((group, "old"), tasks=(task, "other"))
@@ -65,7 +65,7 @@ def test_the_longest_names_that_a_table_may_have_can_be_planned():
     assert observations_of("f", columns, (2, 3)).groups == plan.groups
 
 
-def test_names_of_cells_may_be_longer_than_those_in_a_table():
+def test_names_of_grid_cells_may_be_longer_than_names_in_a_table():
     cells = tuple(f"{'policy.hidden=64, ' * 4}ppo.lr={lr}" for lr in (1, 2))
     assert make_plan(("new", "old"), tuple("012345"), scales(tasks=cells), Rule()).tasks == cells
 
@@ -86,7 +86,7 @@ def test_a_new_field_does_not_change_the_digest_of_an_old_plan(tmp_path):
     assert read_plan(new_file).digest == _plan().digest
 
 
-def test_a_plan_in_format_1_is_read_and_keeps_its_digest():
+def test_a_plan_in_format_1_keeps_its_digest():
     """It said endpoint where a plan, or a table, says outcome_over now: somebody may be in the middle of a study."""
     plan = read_plan(FORMAT_1)
     assert plan.digest == "aea86bf5d563522e3a04dedc9f405eec9dbc5a346b158983a8e6fa9fe52f02ed"

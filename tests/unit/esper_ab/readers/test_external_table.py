@@ -11,13 +11,13 @@ TWO = {"group": ["a", "b"], "seed": ["0", "0"], "outcome": ["1", "2"]}
 
 
 @pytest.mark.parametrize("cell", ["", " ", "nan", "NaN", "NA", "<NA>", "null", "None", None, float("nan"), pd.NA])
-def test_an_empty_outcome_is_a_lost_run_and_an_empty_cluster_is_none(cell):
+def test_an_empty_outcome_is_read_as_a_lost_run(cell):
     observations = observations_of("f", TWO | {"outcome": ["1", cell], "cluster": [cell, "one"]}, (2, 3))
     assert [(row.value, row.cluster) for row in observations.rows] == [(1.0, ""), (None, "one")]
 
 
 @pytest.mark.parametrize("column", ["group", "seed"])
-def test_a_missing_name_is_refused_and_the_text_none_is_a_name(column):
+def test_an_empty_cell_for_a_name_is_refused(column):
     with pytest.raises(UsageError, match=f"row 2, column {column}"):
         observations_of("f", TWO | {column: [pd.NA, "b"]}, (2, 3))
     assert observations_of("f", TWO | {column: ["none", "b"]}, (2, 3)).rows[0].value == 1.0
@@ -37,7 +37,7 @@ def test_a_column_of_cells_gives_the_tasks():
         observations_of("f", theirs | {"other": ["p", "q"]}, (2, 3), {"task": "lr", "cell": "other"})
 
 
-def test_seeds_are_sorted_and_float_seeds_are_read_as_integers():
+def test_float_seeds_are_read_as_integers():
     observations = observations_of(
         "f", {"group": ["a"] * 3, "seed": [10.0, 9.0, 2.0], "outcome": [1.0, 2.0, 3.0]}, range(3)
     )
@@ -46,13 +46,13 @@ def test_seeds_are_sorted_and_float_seeds_are_read_as_integers():
     assert named.replicates == ("b", "z")
 
 
-def test_the_bootstrap_seed_depends_on_outcomes_and_not_on_their_order():
+def test_the_bootstrap_seed_does_not_depend_on_the_order_of_rows():
     table = rows([1.0, 2.0], [3.0, 4.0])
     assert outcomes(table).rng_seed == outcomes(table[::-1]).rng_seed
     assert outcomes(table).rng_seed != outcomes([table[0] | {"outcome": 1.5}, *table[1:]]).rng_seed
 
 
-def test_a_column_run_names_runs_and_does_not_pair_them():
+def test_a_column_named_run_does_not_pair_runs():
     named = {"group": ["a", "b"], "run": ["0", "0"], "outcome": ["1", "2"], "order": ["-1", ""]}
     observations = observations_of("f", named, (2, 3))
     assert observations.pair_column == ""

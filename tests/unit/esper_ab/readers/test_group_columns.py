@@ -12,7 +12,7 @@ def read(columns, names):
     return observations_of("runs.csv", columns, range(2, 2 + len(columns["seed"])), names)
 
 
-def test_a_column_that_makes_nearly_every_row_a_group_is_refused():
+def test_a_group_column_with_a_value_per_row_is_refused():
     wide = {"seed": SEEDS, "baseline": [f"{306.2 + 1.7 * n}" for n in range(8)], "tuned": ["347.5"] * 8}
     with pytest.raises(UsageError, match=r"column baseline: it would make nearly .* \(8 groups in"):
         read(wide, {"group": "baseline", "outcome": "tuned"})
@@ -22,7 +22,7 @@ def test_a_column_that_makes_nearly_every_row_a_group_is_refused():
 
 
 @pytest.mark.parametrize("groups", [["a", "b"], ["a", "a", "b", "b", "c"], ["a"] * 5 + ["b", "c", "d"]])
-def test_groups_of_a_few_runs_are_read(groups):
+def test_a_group_column_with_a_few_rows_per_group_is_accepted(groups):
     columns = {"seed": SEEDS[: len(groups)], "algo": groups, "return": ["1"] * len(groups)}
     assert len(read(columns, {"group": "algo", "outcome": "return"}).rows) == len(groups)
 

@@ -22,26 +22,26 @@ def judged(data, **options):
 
 
 @pytest.mark.parametrize("name", ["question", "prompt", "doc_id", "scene", "Episodes", "item", "sample_idx", "problem"])
-def test_a_column_of_items_is_known_by_its_name(name):
+def test_a_column_of_items_is_recognised_by_its_name(name):
     found = read(renamed(item_columns(runs=3, items=10), question=name))
     assert found.table.item_column == name
     assert len(found.table.items) == 10
     assert found.table.runs == ("0", "1", "2")
 
 
-def test_any_column_can_be_named_as_that_of_items():
+def test_the_user_can_name_any_column_as_the_item_column():
     columns = renamed(item_columns(runs=3, items=10), question="puzzle")
     assert read(columns, {"item": "puzzle"}).table.item_column == "puzzle"
 
 
-def test_a_column_of_items_beside_one_row_per_run_is_ignored():
+def test_a_column_of_items_is_ignored_if_runs_have_one_row_each():
     columns = {"group": ["a", "b"], "seed": [0, 0], "episode": [500, 500], "outcome": [1.0, 2.0]}
     found = read(columns)
     assert found.table is None
     assert len(found.rows) == 2
 
 
-def test_repeats_have_a_column_of_their_own():
+def test_repeats_of_items_are_recognised_by_a_separate_column():
     columns = item_columns(runs=1, items=10, repeats=3, run_column="")
     assert read(columns).table.item_column == "question"
     episodes = renamed(columns, question="scene", epoch="episode")
@@ -58,7 +58,7 @@ def test_items_of_a_coarser_column_share_a_cluster():
     assert found.comparisons[0].effect.clusters == 30
 
 
-def test_the_rows_of_one_run_may_be_items_or_runs():
+def test_the_user_is_asked_whether_rows_of_one_run_are_items_or_runs():
     columns = renamed(item_columns(runs=1, items=40), question="index")
     with pytest.raises(Unanswered) as raised:
         read(columns)
@@ -73,21 +73,21 @@ def test_the_rows_of_one_run_may_be_items_or_runs():
     assert runs.headline.endswith("40 training runs per group.")
 
 
-def test_rows_of_one_run_without_names_form_no_pairs():
+def test_unnamed_rows_of_one_run_form_no_pairs():
     columns = {"group": ["a"] * 30 + ["b"] * 30, "seed": [0] * 60, "outcome": [0.0, 1.0, 1.0] * 20}
     found = judged(columns, rows="items")
     assert found.observations.reading == "Read: 2 checkpoints x 30 items in 2 groups; level: checkpoints."
     assert found.comparisons[0].samples is not None
 
 
-def test_a_slip_is_no_item():
+def test_a_single_repeated_seed_is_refused_and_not_read_as_an_item():
     columns = {"group": ["a", "a", "b", "b", "b"], "seed": [0, 1, 0, 1, 1], "outcome": [1.0, 2.0, 3.0, 4.0, 5.0]}
     with pytest.raises(UsageError, match="row 6, column seed: group b also has seed 1 in row 5; one row per run"):
         read(columns)
 
 
 @pytest.mark.parametrize("name", ["run", "seed", "pair"])
-def test_many_names_of_runs_that_all_groups_share_may_be_items(name):
+def test_the_user_is_asked_whether_many_shared_run_names_are_items(name):
     columns = renamed(item_columns(runs=1, items=60, shift=0.3, run_column=""), question=name)
     with pytest.raises(UsageError, match=r"group new has 60 rows.*: rows=items or rows=runs"):
         judged(columns)
@@ -95,13 +95,13 @@ def test_many_names_of_runs_that_all_groups_share_may_be_items(name):
     assert "On these 60 items, checkpoint new" in judged(columns, rows="items").comparisons[0].headline
 
 
-def test_many_runs_with_names_of_their_own_are_runs():
+def test_many_run_names_that_no_groups_share_are_runs():
     columns = renamed(item_columns(runs=1, items=60, shift=0.3, run_column=""), question="run")
     columns = replaced(columns, "run", lambda row: f"{row['group']}{row['run']}")
     assert judged(columns).comparisons[0].headline.endswith("60 training runs per group.")
 
 
-def test_seeds_named_like_items_may_be_items():
+def test_a_seed_column_named_like_items_is_refused_as_seeds():
     columns = item_columns(runs=1, items=25, shift=0.3, run_column="")
     with pytest.raises(UsageError, match="the column question names items of a run, not training runs"):
         judged(columns, columns={"seed": "question"})
@@ -109,7 +109,7 @@ def test_seeds_named_like_items_may_be_items():
     assert "On these 25 questions" in items.headline or "on these 25 questions" in items.headline
 
 
-def test_a_column_of_steps_names_no_items():
+def test_a_column_of_steps_is_not_read_as_items():
     columns = renamed(item_columns(runs=3, items=10), question="step")
     with pytest.raises(UsageError, match="group new also has seed 0"):
         read(columns)
@@ -130,7 +130,7 @@ def test_a_wide_table_has_a_row_per_item():
         ("task", "mean over tasks", "row 5, column task: the name 'mean over tasks' is reserved"),
     ],
 )
-def test_an_invalid_cell_is_named(column, cell, why):
+def test_the_refusal_of_an_invalid_cell_names_row_and_column(column, cell, why):
     columns = item_columns(runs=2, items=10)
     columns["task"] = ["t"] * len(columns["outcome"])
     columns[column][3] = cell
@@ -138,7 +138,7 @@ def test_an_invalid_cell_is_named(column, cell, why):
         read(columns)
 
 
-def test_spellings_of_a_seed_are_one_run():
+def test_different_spellings_of_a_seed_are_the_same_run():
     columns = replaced(
         item_columns(runs=3, items=10),
         "seed",
@@ -148,6 +148,6 @@ def test_spellings_of_a_seed_are_one_run():
 
 
 @pytest.mark.parametrize(("true", "false"), [("True", "False"), (True, False)])
-def test_booleans_are_1_and_0(true, false):
+def test_booleans_in_rows_of_items_are_read_as_1_and_0(true, false):
     columns = replaced(item_columns(runs=2, items=10), "outcome", lambda row: true if row["outcome"] else false)
     assert set(read(columns).table.score) == {0.0, 1.0}

@@ -25,7 +25,7 @@ def test_a_written_joint_directory_is_read_back(tmp_path):
     assert (tmp_path / "mixture.toml").read_text() == 'task = "mixture"\n'
 
 
-def test_a_command_for_one_experiment_refuses_a_joint_one_and_names_its_parts(tmp_path):
+def test_the_refusal_of_a_joint_directory_names_its_parts(tmp_path):
     refuse_joint(tmp_path, "export")  # nothing there: it is the command's to say so
     write_joint(tmp_path, JOINT, {})
     with pytest.raises(UsageError, match=f"; export takes one at a time: {tmp_path}/digits, {tmp_path}/mixture$"):
@@ -35,7 +35,7 @@ def test_a_command_for_one_experiment_refuses_a_joint_one_and_names_its_parts(tm
         refuse_joint(tmp_path, "stop")
 
 
-def test_a_damaged_joint_file_is_named(tmp_path):
+def test_the_refusal_of_a_damaged_joint_file_names_the_file(tmp_path):
     with pytest.raises(UsageError, match="not a joint experiment"):
         read_joint(tmp_path)
     write_joint(tmp_path, JOINT, {})

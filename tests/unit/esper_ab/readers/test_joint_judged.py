@@ -53,7 +53,7 @@ def _verdicts(result):
     return {comparison.question.task: str(comparison.verdict) for comparison in result.judged.comparisons}
 
 
-def test_runs_beyond_the_plan_of_a_joint_experiment_are_not_counted(tmp_path):
+def test_a_joint_experiment_ignores_runs_beyond_its_plan(tmp_path):
     extended = Synthetic(groups=GROUPS, replicates=6, extended_by=2).events()
     result = judge_directory(written(tmp_path, mixture=extended), JOINT, PLAN)
     assert [(part.runs, part.of_runs) for part in result.parts] == [(12, 12)] * 2
@@ -61,7 +61,7 @@ def test_runs_beyond_the_plan_of_a_joint_experiment_are_not_counted(tmp_path):
     assert any("seed 6 and 7" in departure or "6, 7" in departure for departure in result.judged.departures)
 
 
-def test_a_joint_experiment_reports_a_replicate_that_was_given_up(tmp_path):
+def test_a_joint_experiment_reports_a_lost_seed(tmp_path):
     given_up = with_lost_runs(WHOLE, {f"{name}/5": "dropped_pair" for name in GROUPS})
     result = judge_directory(written(tmp_path, mixture=given_up), JOINT, PLAN)
     assert not result.complete
@@ -70,7 +70,7 @@ def test_a_joint_experiment_reports_a_replicate_that_was_given_up(tmp_path):
     )
 
 
-def test_a_blocked_part_blocks_the_mean_and_no_other_part(tmp_path):
+def test_a_blocked_part_of_a_joint_experiment_also_blocks_the_mean(tmp_path):
     """Half of one part was recorded by other code."""
     half = [place for place, event in enumerate(WHOLE) if isinstance(event, RunStarted)][6]
     continued = ExperimentContinued(versions={}, machine={}, code={"commit": "other", "dirty": "no"})
@@ -103,7 +103,7 @@ def test_text_json_and_page_have_the_same_joint_answer(directory):
     assert render_page(joint_report(judge_directory(directory, JOINT, PLAN))) == page
 
 
-def test_outcomes_of_a_directory_equal_those_of_its_pairs(directory):
+def test_outcomes_read_from_a_directory_equal_those_of_its_pairs(directory):
     folders = [(task, directory / task) for task in TASKS]
     observations = read_experiments(folders, scales(tasks=TASKS))
     pairs = pairs_of(load(folders[0][1]).history, Contrast(a="shaped", b="simplified"))
@@ -115,7 +115,7 @@ def test_outcomes_of_a_directory_equal_those_of_its_pairs(directory):
     }
 
 
-def test_runs_cancelled_with_a_failed_partner_are_not_failures_of_their_group(tmp_path):
+def test_cancelled_partners_of_failed_runs_do_not_count_as_failures(tmp_path):
     """The judge of a directory says what its own report says."""
     twins = {"left": Shape(accuracy=70.0), "right": Shape(accuracy=70.05)}
     events = Synthetic(groups=twins, replicates=20, episodes=2, settings={"looks": (20,)}).events()
@@ -141,7 +141,7 @@ def test_runs_cancelled_with_a_failed_partner_are_not_failures_of_their_group(tm
     controlled=st.booleans(),
 )
 @example(effects=[[0.0, 60.0, 1.3, 0.0], [0.0] * 4], groups="abc", seed=0, controlled=False)
-def test_a_part_claims_alone_only_what_all_parts_claim_together(effects, groups, seed, controlled):
+def test_a_part_judged_alone_makes_no_additional_claims(effects, groups, seed, controlled):
     """The law behind the share of alpha that a part's own report holds, whatever the mean over all parts does."""
     names = tuple(f"task{index}" for index in range(len(effects)))
     control = groups[0] if controlled else ""

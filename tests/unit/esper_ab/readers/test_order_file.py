@@ -45,7 +45,7 @@ def observed(tmp_path, plan, rows):
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_the_file_has_a_row_per_trial_and_names_no_group(paired):
+def test_an_order_file_does_not_reveal_the_groups(paired):
     plan = plan_of(paired=paired)
     rows = rows_of(plan)
     assert [row["trial"] for row in rows] == [str(trial) for trial in range(1, 25)]
@@ -62,7 +62,7 @@ def test_an_existing_order_is_not_replaced(tmp_path):
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_the_plan_tells_the_groups_behind_the_arms(tmp_path, paired):
+def test_the_plan_reveals_the_group_of_each_arm(tmp_path, paired):
     plan = plan_of(paired=paired)
     found = observed(tmp_path, plan, filled(plan, 24))
     assert {(row.group, row.value) for row in found.rows} == {("new", 1.0), ("old", 0.0)}
@@ -70,7 +70,7 @@ def test_the_plan_tells_the_groups_behind_the_arms(tmp_path, paired):
     assert found.departures == ()
 
 
-def test_trials_to_come_are_no_lost_ones(tmp_path):
+def test_future_trials_are_not_counted_as_lost(tmp_path):
     plan = plan_of()
     rows = filled(plan, 9)
     rows[3]["outcome"] = ""
@@ -82,7 +82,7 @@ def test_trials_to_come_are_no_lost_ones(tmp_path):
     )
 
 
-def test_a_row_that_was_removed_is_a_lost_trial(tmp_path):
+def test_a_removed_row_counts_as_a_lost_trial(tmp_path):
     plan = plan_of(paired=False)
     rows = filled(plan, 24)
     del rows[6:8]
@@ -92,7 +92,7 @@ def test_a_row_that_was_removed_is_a_lost_trial(tmp_path):
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_swapped_arms_count_as_they_ran_and_are_named(tmp_path, paired):
+def test_outcomes_of_swapped_arms_count_for_the_arm_that_ran(tmp_path, paired):
     plan = plan_of(paired=paired)
     rows = filled(plan, 24)
     for field in ("arm", "outcome"):
@@ -104,7 +104,7 @@ def test_swapped_arms_count_as_they_ran_and_are_named(tmp_path, paired):
     )
 
 
-def test_swapped_items_and_sorted_rows_are_named(tmp_path):
+def test_swapped_items_and_sorted_rows_are_reported_as_departures(tmp_path):
     plan = plan_of()
     rows = filled(plan, 24)
     for place in (0, 1):
@@ -136,7 +136,7 @@ def test_invalid_cells_are_refused_with_row_and_column(tmp_path, change, message
         observed(tmp_path, plan, rows)
 
 
-def test_an_arm_cannot_try_an_item_twice(tmp_path):
+def test_a_second_trial_of_an_item_by_one_arm_is_refused(tmp_path):
     plan = plan_of()
     rows = filled(plan, 24)
     rows[0]["arm"] = rows[1]["arm"]
@@ -150,7 +150,7 @@ def test_an_order_without_outcomes_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_a_look_stops_the_trials_and_names_what_came_after_it(tmp_path, paired):
+def test_trials_after_the_deciding_look_are_not_used(tmp_path, paired):
     plan = plan_of(paired=paired, items=tuple(map(str, range(1, 41))))
     answer = judge(plan, observed(tmp_path, plan, filled(plan, 40)))
     assert str(answer.comparisons[0].verdict) == "BETTER"
@@ -164,7 +164,7 @@ def test_a_look_stops_the_trials_and_names_what_came_after_it(tmp_path, paired):
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_between_two_looks_the_numbers_are_those_of_the_look(tmp_path, paired):
+def test_between_two_looks_the_answer_is_that_of_the_last_look(tmp_path, paired):
     plan = plan_of(paired=paired, items=tuple(map(str, range(1, 41))))
 
     def chance(group, block):
@@ -179,7 +179,7 @@ def test_between_two_looks_the_numbers_are_those_of_the_look(tmp_path, paired):
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_lost_outcomes_that_could_overturn_the_claim_undo_it(tmp_path, paired):
+def test_a_claim_that_lost_outcomes_could_overturn_is_withdrawn(tmp_path, paired):
     plan = plan_of(paired=paired)
     whole = filled(plan, 24, lambda group, block: group == "new" or block < 4)
     assert str(judge(plan, observed(tmp_path, plan, whole)).comparisons[0].verdict) == "BETTER"
@@ -191,7 +191,7 @@ def test_lost_outcomes_that_could_overturn_the_claim_undo_it(tmp_path, paired):
     assert comparison.lost.a == 4
 
 
-def test_the_answer_is_about_these_checkpoints(tmp_path):
+def test_the_headline_of_an_evaluation_is_limited_to_the_two_checkpoints(tmp_path):
     plan = plan_of(paired=False)
     comparison = judge(plan, observed(tmp_path, plan, filled(plan, 24))).comparisons[0]
     assert comparison.question.level == "checkpoints"

@@ -27,7 +27,7 @@ def table(outcomes, seeds=None, groups=None):
         {**table(["1", "2"]), "task": ["x", "y"], "run": ["p", "q"]},
     ],
 )
-def test_plain_tables_are_read_as_row_by_row(columns, monkeypatch):
+def test_the_fast_reader_equals_reading_row_by_row(columns, monkeypatch):
     used = {name: name for name in columns}
     rows = plain_rows(columns, used, "seed", range(2, 9)[: len(columns["group"])], 60)
     assert rows is not None
@@ -57,10 +57,10 @@ def test_plain_tables_are_read_as_row_by_row(columns, monkeypatch):
         {**table(["1", "2"]), "task": ["x", "mean over tasks"]},
     ],
 )
-def test_other_tables_are_left_to_the_reader_of_rows(columns):
+def test_the_fast_reader_rejects_tables_with_special_cells(columns):
     assert plain_rows(columns, {name: name for name in columns}, "seed", (2, 3), 60) is None
 
 
-def test_a_wrong_cell_is_refused_with_its_row():
+def test_the_refusal_of_a_wrong_cell_names_its_row():
     with pytest.raises(UsageError, match="f, row 3, column outcome: expected a number"):
         observations_of("f", table(["1", "1_0"]), (2, 3))

@@ -108,7 +108,7 @@ def test_outcomes_without_order_or_keys_are_refused(data, complaint):
         read_data(data)
 
 
-def test_values_without_keys_and_a_default_index_are_paired_by_position():
+def test_series_with_a_default_index_are_paired_by_position():
     read = read_data({"a": pd.Series([1.0, 2.0]), "b": (value for value in [3.0, 4.0])})
     assert [(row.replicate, row.value) for row in read.rows] == [("0", 1.0), ("1", 2.0), ("0", 3.0), ("1", 4.0)]
     assert read.pair_column == "position"

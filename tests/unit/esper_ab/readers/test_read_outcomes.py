@@ -29,7 +29,7 @@ CURVES = "group,seed,step,return\n" + "".join(
 )
 
 
-def test_one_row_per_run_is_made_of_a_row_per_step(write):
+def test_a_table_with_a_row_per_step_is_reduced_to_one_outcome_per_run(write):
     path = write("curves.csv", CURVES)
     rows, notes, _ = rows_of([path])
     assert rows == [("a", "0", 20.0), ("a", "1", 21.0), ("b", "0", 20.0), ("b", "1", 21.0)]
@@ -38,19 +38,19 @@ def test_one_row_per_run_is_made_of_a_row_per_step(write):
     assert rows_of([path], steps=StepRule(mean_last=2))[0][1] == ("a", "1", 16.0)
 
 
-def test_a_step_needs_a_column_of_steps(write):
+def test_an_outcome_at_a_step_needs_a_column_of_steps(write):
     path = write("plain.csv", "group,seed,outcome\na,0,1\nb,0,2\n")
     with pytest.raises(UsageError, match="--at needs a column of steps; its columns are group, seed, outcome"):
         rows_of([path], steps=StepRule(at=10))
 
 
-def test_the_only_column_of_numbers_is_the_outcome_and_is_said(write):
+def test_the_only_numeric_column_is_the_outcome(write):
     rows, notes, _ = rows_of([write("scores.csv", "group,seed,note,points\na,0,x,1\nb,0,y,2\n")])
     assert rows == [("a", "0", 1.0), ("b", "0", 2.0)]
     assert notes == ("The outcome is points.",)
 
 
-def test_groups_in_columns_are_plain_or_asked_about(write):
+def test_the_user_is_asked_about_ambiguous_columns_of_groups(write):
     rows, notes, _ = rows_of([write("wide.csv", "seed,old,new\n0,10,11\n1,12,13\n")])
     assert rows == [("old", "0", 10.0), ("new", "0", 11.0), ("old", "1", 12.0), ("new", "1", 13.0)]
     assert "old and new is taken as a group" in notes[0]
@@ -59,7 +59,7 @@ def test_groups_in_columns_are_plain_or_asked_about(write):
             rows_of([write("wide.csv", f"{header}\n{row}\n")])
 
 
-def test_columns_of_runs_are_named_by_one_pattern(write):
+def test_groups_and_seeds_are_read_from_the_names_of_columns(write):
     runs = [f"{group}_s{seed}" for group in ("a", "b") for seed in (0, 1)]
     path = write("runs.csv", f"step,{','.join(runs)}\n0,1,2,3,4\n10,5,6,7,8\n")
     rows, notes, shown = rows_of([path])
@@ -68,7 +68,7 @@ def test_columns_of_runs_are_named_by_one_pattern(write):
     assert shown == ("Groups and seeds from names: --runs '{group}_s{seed}'", "a: seeds 0-1; b: seeds 0-1")
 
 
-def test_curves_of_several_metrics_need_one_to_be_named(write):
+def test_curves_of_several_metrics_need_a_named_outcome(write):
     header = ",".join(f"{group}-{seed} - {metric}" for metric in ("x", "y") for group in "ab" for seed in (0, 1))
     path = write("curves.csv", f"Step,{header}\n10,1,2,3,4,5,6,7,8\n")
     with pytest.raises(UsageError, match=r"2 numbers per run; say which .* --columns outcome=NAME: x, y$"):
@@ -76,7 +76,7 @@ def test_curves_of_several_metrics_need_one_to_be_named(write):
     assert rows_of([path], names={"outcome": "y"})[0][0] == ("a", "0", 5.0)
 
 
-def test_a_file_per_run_is_read_by_the_names_of_the_files(write):
+def test_groups_and_seeds_are_read_from_the_names_of_files(write):
     paths = [
         write(f"{group}-{seed}.csv", f"step,loss\n0,9\n1,{seed}\n") for group in ("big", "tiny") for seed in (0, 1)
     ]
@@ -85,21 +85,21 @@ def test_a_file_per_run_is_read_by_the_names_of_the_files(write):
     assert notes == ("The outcome of a run is its last loss, at step 1.",)
 
 
-def test_a_file_per_group_tells_the_group_and_a_file_per_seed_the_seed(write):
+def test_the_name_of_a_file_gives_the_group_or_the_seed(write):
     by_group = [write(f"{group}.csv", "seed,score\n0,1\n1,2\n") for group in ("big", "tiny")]
     assert rows_of(by_group)[0] == [("big", "0", 1.0), ("big", "1", 2.0), ("tiny", "0", 1.0), ("tiny", "1", 2.0)]
     by_seed = [write(f"seed{seed}.csv", "group,score\na,1\nb,2\n") for seed in (0, 1)]
     assert rows_of(by_seed)[0] == [("a", "0", 1.0), ("b", "0", 2.0), ("a", "1", 1.0), ("b", "1", 2.0)]
 
 
-def test_files_with_steps_are_reduced_together(write):
+def test_steps_of_several_files_are_reduced_by_one_rule(write):
     long = [write(f"{group}.csv", "seed,step,score\n0,1,1\n0,2,3\n1,1,2\n1,2,4\n") for group in ("big", "tiny")]
     rows, notes, _ = rows_of(long)
     assert rows == [("big", "0", 3.0), ("big", "1", 4.0), ("tiny", "0", 3.0), ("tiny", "1", 4.0)]
     assert notes == ("The outcome of a run is its last score, at step 2.",)
 
 
-def test_a_crashed_run_is_lost(write):
+def test_a_run_with_the_state_crashed_is_lost(write):
     text = csv_text([{"group": group, "seed": seed, "outcome": 1.0} for group in "ab" for seed in range(2)])
     path = write("runs.csv", text.replace("outcome", "outcome,State").replace("1.0\n", "1.0,finished\n"))
     path.write_text(path.read_text().replace("finished", "crashed", 1))
@@ -112,7 +112,7 @@ def test_a_single_run_is_refused(write):
         rows_of([write("a-0/monitor.csv", text)])
 
 
-def test_files_that_have_the_same_name_of_a_run_are_refused(write):
+def test_two_files_of_the_same_run_are_refused(write):
     paths = [
         write(f"{folder}/a-{seed}.csv", "x\n1\n".replace("x\n", "x,y\n").replace("1\n", "1,2\n"))
         for folder in ("p", "q")

@@ -24,7 +24,7 @@ SPELLINGS = ["{:02}", "{}.0", "{}.", "{:03}.00", "+{}"]
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_equal_numbers_in_different_spellings_are_one_seed(tmp_path, spelling):
+def test_numbers_in_different_spellings_are_the_same_seed(tmp_path, spelling):
     table = _written(rows(*drawn(9, 3.0)), spelling.format)
     answer = compare_outcomes(_file(tmp_path / "f.csv", table), margin=1)
     ((pairs, note),) = ((comparison.pairs, answer.notes[0]) for comparison in answer.comparisons)
@@ -44,7 +44,7 @@ def test_results_may_spell_a_planned_seed_differently(tmp_path, spelling):
     assert answer.departures == ()
 
 
-def test_a_single_spelling_is_kept_and_other_names_are_not_numbers(tmp_path):
+def test_a_seed_with_only_one_spelling_keeps_it(tmp_path):
     observations = read_csv(_file(tmp_path / "f.csv", _written(rows([1.0], [2.0]), "{:03}".format)[1:]))
     assert (observations.replicates, observations.notes) == (("000",), ())
     names = {"group": ["a", "b", "a", "b"], "seed": ["1e2", "100", "0x7", "7"], "outcome": [1, 2, 3, 4]}

@@ -35,11 +35,11 @@ def source(name, synthetic, **started):
         (ORIGINAL, False),
     ],
 )
-def test_replications_have_the_same_groups_and_budget_and_another_rng_seed(synthetic, expected):
+def test_experiments_that_differ_only_in_rng_seed_are_replications(synthetic, expected):
     assert are_replications([source("a", ORIGINAL), source("b", synthetic)]) is expected
 
 
-def test_a_replication_with_other_versions_is_remarked_on():
+def test_a_replication_with_other_versions_gets_a_remark():
     replication = source("b", REPLICATION, versions={"esper_ab": "0.1.0", "torch": "2.14"})
     assert are_replications([source("a", ORIGINAL), replication])
     assert remarks([source("a", ORIGINAL), replication]) == ("version of torch: 2.13 in a; 2.14 in b",)
@@ -64,7 +64,7 @@ def invoked(*args):
 
 
 @pytest.mark.usefixtures("two_directories")
-def test_compare_shows_both_verdicts_beside_each_other():
+def test_compare_shows_the_verdicts_of_replications_side_by_side():
     text = " ".join(invoked().split())
     assert "different rng seeds (11 and 12)" in text
     replications = json.loads(invoked("--json"))["replications"]

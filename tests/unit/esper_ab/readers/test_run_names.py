@@ -7,17 +7,17 @@ PATHS = [f"runs/{group}/{seed}/out/monitor.csv" for group in ("a", "b") for seed
 
 
 @pytest.mark.parametrize("pattern", ["{group}/{seed}", "{group}/{seed}/...", "runs/{group}/{seed}/*"])
-def test_a_pattern_describes_the_same_parts_of_every_path(pattern):
+def test_every_form_of_a_name_pattern_gives_group_and_seed(pattern):
     assert read_names(PATHS, pattern)[:2] == [RunName(group="a", seed="0"), RunName(group="a", seed="1")]
 
 
-def test_the_names_are_shown_in_two_lines():
+def test_groups_and_seeds_read_from_names_are_shown_in_two_lines():
     first, second = show_names("{group}/{seed}", read_names(PATHS, "{group}/{seed}"))
     assert first.endswith("--runs '{group}/{seed}'")
     assert second == "a: seeds 0-2, 5; b: seeds 0-2, 5"
 
 
-def test_many_groups_are_shown_in_part():
+def test_only_some_of_many_group_names_are_shown():
     names = [RunName(group=f"g{place}", seed="x") for place in range(20)]
     assert show_names("*", names)[1].endswith("g7: seed x; and 12 more groups")
 
@@ -30,11 +30,11 @@ def test_many_groups_are_shown_in_part():
         ("{task}", "it has neither"),
     ],
 )
-def test_a_pattern_that_cannot_be_used_is_refused(pattern, message):
+def test_an_unusable_name_pattern_is_refused(pattern, message):
     with pytest.raises(UsageError, match=message):
         read_names(PATHS, pattern)
 
 
-def test_a_seed_is_a_number_where_that_fits_and_any_text_elsewhere():
+def test_the_seed_in_a_name_is_preferably_a_number():
     assert read_names(["my-algo-s1", "other-s2"], "{group}-s{seed}")[0] == RunName(group="my-algo", seed="1")
     assert read_names(["algo-sx", "other-sy"], "{group}-s{seed}")[0] == RunName(group="algo", seed="x")

@@ -28,7 +28,7 @@ SEEDS = range(3)
         (names("{}_2024-01-02_12-30-11_run{}", ["dqn", "ppo"], SEEDS), "{group}_*_run{seed}"),
     ],
 )
-def test_the_pattern_is_found_and_reads_the_names_as_it_says(paths, pattern):
+def test_an_inferred_name_pattern_gives_groups_and_seeds(paths, pattern):
     found, read = infer_names(paths, "files", seeds=True, groups=True)
     assert found == pattern
     assert len({name.group for name in read}) == 2
@@ -45,12 +45,12 @@ def test_the_pattern_is_found_and_reads_the_names_as_it_says(paths, pattern):
         ["a/0", "a/1", "b/deep/0", "b/deep/1"],
     ],
 )
-def test_names_without_one_pattern_are_asked_about(paths):
+def test_the_user_is_asked_about_names_without_a_common_pattern(paths):
     with pytest.raises(Unanswered, match=r"do not tell by one pattern .*: --runs '\{group\}-s\{seed\}'"):
         infer_names(paths, "files", seeds=True, groups=True)
 
 
-def test_two_parts_that_vary_are_asked_about_with_each_way_to_read_them():
+def test_the_question_about_an_ambiguous_pattern_lists_every_reading():
     paths = names("{}/{}_{}", ["ppo", "a2c"], ["Pole-v1", "Cart-v1"], SEEDS)
     with pytest.raises(Unanswered) as error:
         infer_names(paths, "files", seeds=True, groups=True)
@@ -61,12 +61,12 @@ def test_two_parts_that_vary_are_asked_about_with_each_way_to_read_them():
     assert read_names(paths, patterns[2])[0].group == "ppo/Pole-v1"
 
 
-def test_names_tell_only_what_no_column_tells():
+def test_names_are_read_only_for_missing_columns():
     assert infer_names(["model-7b.csv", "model-13b.csv"], "files", seeds=False, groups=True)[0] == "{group}"
     pattern, read = infer_names(["s0.csv", "s1.csv"], "files", seeds=True, groups=False)
     assert (pattern, [name.seed for name in read]) == ("s{seed}", ["0", "1"])
 
 
-def test_two_runs_are_two_groups():
+def test_two_files_are_read_as_two_groups_of_one_run():
     _, read = infer_names(["a/monitor.csv", "b/monitor.csv"], "files", seeds=True, groups=True)
     assert [(name.group, name.seed) for name in read] == [("a", ""), ("b", "")]

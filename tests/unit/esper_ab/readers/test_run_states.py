@@ -24,7 +24,7 @@ def read(states, name="State", outcomes=None, names=None):
 
 
 @pytest.mark.parametrize("name", ["State", "status", " STATE "])
-def test_crashed_runs_are_lost_and_a_note_says_so(name):
+def test_crashed_runs_in_a_table_are_lost(name):
     observations = read(["finished"] * 14 + ["crashed", "Failed"], name)
     assert [row.value is None for row in observations.rows] == [False] * 14 + [True] * 2
     assert observations.notes == (
@@ -57,7 +57,7 @@ def test_crashed_runs_without_an_outcome_need_no_note():
         (["failed"] * 8 + ["done"] * 8, "status", {"group": "status"}),  # it names the groups
     ],
 )
-def test_other_states_and_columns_lose_no_run(states, name, names):
+def test_runs_in_unknown_states_are_not_lost(states, name, names):
     observations = read(states, name, names=names)
     assert all(row.value is not None for row in observations.rows)
     assert observations.notes == ()

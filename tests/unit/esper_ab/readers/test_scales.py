@@ -6,7 +6,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.scales import ranges_of, read_by_task, scales_of
 
 
-def test_a_value_applies_to_all_tasks_or_to_the_named_ones():
+def test_a_scale_applies_to_all_tasks_or_to_the_named_tasks():
     scales = scales_of(("a", "b"), read_by_task("a=2,b=0.5"), better=read_by_task("b=lower"), unit="%")
     assert [(scale.task, scale.margin, scale.outcome.better) for scale in scales] == [
         ("a", 2.0, "higher"),

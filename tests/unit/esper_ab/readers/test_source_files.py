@@ -22,7 +22,7 @@ def found(*paths):
     return [file.path.name for file in files], notes
 
 
-def test_files_and_folders_are_read_together_and_each_file_once(folder):
+def test_a_file_named_twice_is_read_once(folder):
     assert found(folder, folder / "b.csv") == (["b.csv", "a.csv"], ())
 
 
@@ -37,7 +37,7 @@ def test_unknown_and_hidden_files_and_links_in_folders_are_left_out(folder):
     assert notes == (f"Not read, because their formats are unknown: 1 file, such as {folder / 'notes.md'}.",)
 
 
-def test_a_named_file_of_unknown_format_is_told_what_is_read_with_an_example(folder):
+def test_the_refusal_of_an_unknown_file_format_shows_an_example(folder):
     (folder / "notes.md").write_text("# Runs\n")
     with pytest.raises(
         UsageError, match=r"has an unknown format; judge reads .* header group,seed,outcome .* new,0,71.25$"
@@ -53,7 +53,7 @@ def test_folders_without_a_known_file_are_refused(tmp_path):
         found(tmp_path)
 
 
-def test_folders_are_bounded(folder, monkeypatch):
+def test_folders_with_too_many_files_or_levels_are_refused(folder, monkeypatch):
     monkeypatch.setattr(source_files, "_MOST_FILES", 2)
     with pytest.raises(UsageError, match="more than 2 files"):
         found(folder)
@@ -63,7 +63,7 @@ def test_folders_are_bounded(folder, monkeypatch):
         found(folder)
 
 
-def test_an_experiment_directory_has_its_own_report(folder):
+def test_judge_refuses_an_experiment_directory(folder):
     (folder / "events.jsonl").write_text("")
     with pytest.raises(UsageError, match="is an experiment directory"):
         found(folder)

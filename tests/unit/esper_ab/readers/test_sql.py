@@ -54,7 +54,7 @@ def test_group_means_in_sql_equal_those_of_the_fold(experiment_dir, sql, of_run)
 
 
 @pytest.mark.parametrize("view", [view for view in VIEWS if view != "incidents"])
-def test_no_column_is_always_null(experiment_dir, view):
+def test_every_column_of_a_view_has_a_value_in_some_row(experiment_dir, view):
     answer = query(experiment_dir, f"SELECT * FROM {view}")
     assert answer.rows
     for index, column in enumerate(answer.columns):
@@ -118,12 +118,12 @@ def test_every_run_has_the_same_numbers_in_sql_as_in_the_fold(tmp_path, outcome,
     assert any(row[0] is None for row in rows.values()) == (kind != "whole")
 
 
-def test_seed_events_are_rows(experiment_dir):
+def test_seed_module_events_are_rows_of_a_view(experiment_dir):
     answer = query(experiment_dir, "SELECT DISTINCT event, contribution IS NULL FROM seed_events")
     assert set(answer.rows) == {("germinated", True), ("advanced", True), ("pruned", False), ("fossilized", False)}
 
 
-def test_empty_evaluations_are_no_rows(tmp_path):
+def test_runs_without_an_evaluation_have_no_row_in_evaluations(tmp_path):
     experiment_dir = write(tmp_path / "run", without_evaluations(planted_effect()))
     assert query(experiment_dir, "SELECT count(*) FROM evaluations").rows == ((0,),)
     assert query(experiment_dir, "SELECT count(outcome) FROM runs").rows == ((0,),)
@@ -174,7 +174,7 @@ COPY = "COPY (SELECT 1) TO '{}' (FORMAT csv, USE_TMP_FILE false)"
         "SELECT * FROM read_text('{}.torn-1')",
     ],
 )
-def test_a_query_can_neither_write_files_nor_read_others(tmp_path, sql):
+def test_a_query_can_neither_write_files_nor_read_other_files(tmp_path, sql):
     experiment_dir = write(tmp_path / "run", planted_effect()[:60])
     path = experiment_dir / JOURNAL_NAME
     data = path.read_bytes()
@@ -213,7 +213,7 @@ def test_long_results_are_cut_only_on_the_terminal(experiment_dir):
 REPEATED_NAMES = 'SELECT 1 AS run, 2 AS RUN, 3 AS run_1, 4 AS run, 5 AS """"'
 
 
-def test_columns_with_one_name_are_numbered_alike_in_every_form(experiment_dir):
+def test_columns_with_the_same_name_are_numbered(experiment_dir):
     names = ("run", "RUN_1", "run_1_1", "run_2", '"')
     answer = query(experiment_dir, REPEATED_NAMES)
     assert answer == QueryResult(columns=names, rows=((1, 2, 3, 4, 5),))

@@ -62,7 +62,7 @@ def test_the_live_view_prints_one_line_per_barrier_into_a_pipe():
     assert "\x1b" not in text
 
 
-def test_a_viewer_ends_with_the_verdict(tmp_path):
+def test_the_live_view_ends_with_the_verdict(tmp_path):
     write(tmp_path, planted_effect())
     said = {
         "a": "shaped",
@@ -95,7 +95,7 @@ def with_pathology(group, runs):
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_the_live_view_prints_a_pathology_once_per_group_and_then_counts_it(terminal):
+def test_the_live_view_prints_each_pathology_once_per_group(terminal):
     events = with_pathology("shaped", 5)
     lines = [line.strip() for line in show(events, terminal=terminal).splitlines() if "ppo_pathology" in line]
     assert [line[line.index("!") :] for line in lines] == [
@@ -108,7 +108,7 @@ def test_the_live_view_prints_a_pathology_once_per_group_and_then_counts_it(term
     assert " runs, " not in text
 
 
-def test_a_view_opened_later_counts_earlier_pathologies_without_printing_them():
+def test_a_live_view_opened_late_does_not_print_earlier_pathologies():
     events = with_pathology("shaped", 3)
     second = [n for n, event in enumerate(events) if isinstance(event, Incident)][1]
     output = io.StringIO()
@@ -201,7 +201,7 @@ def test_commands_that_status_prints_can_be_pasted(tmp_path, events):
     assert all(str(directory) in command for command in commands)
 
 
-def test_status_lists_runs_in_progress_and_counts_all(tmp_path):
+def test_status_lists_only_runs_in_progress(tmp_path):
     lines = status_text(write(tmp_path / "run", failed_run())).splitlines()
     assert "  12 runs: 6 finished, 2 stopped, 4 planned" in lines
     assert [line.split()[0] for line in lines if " on cpu:" in line] == ["simplified/3", "shaped/3"]
@@ -224,7 +224,7 @@ def test_status_json_counts_the_bytes_of_an_unfinished_last_line(tmp_path):
     }
 
 
-def test_status_of_a_finished_experiment_begins_with_an_up_to_date_verdict(tmp_path):
+def test_status_of_a_finished_experiment_begins_with_the_verdict(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect())
     assert "`esper-ab report" in status_text(experiment_dir)
     (comparison,) = build_report(experiment_dir).content.comparisons

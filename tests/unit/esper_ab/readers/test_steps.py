@@ -12,18 +12,18 @@ def run(group, seed, values, steps=None, window=1):
     return RunValues(group, f"{group}, seed {seed}", series, window)
 
 
-def test_the_last_value_is_taken_and_said():
+def test_the_outcome_of_a_run_is_its_last_value_by_default():
     outcomes, notes = outcomes_at([run("a", 0, [1, 2]), run("a", 1, [3, 4])], StepRule(), "r")
     assert outcomes == [2.0, 4.0]
     assert notes == ("The outcome of a run is its last r, at step 20.",)
 
 
-def test_values_are_in_the_order_of_their_steps():
+def test_values_are_sorted_by_step():
     outcomes, _ = outcomes_at([run("a", 0, [1, 2, 3], steps=[30, 10, 20])], StepRule(), "r")
     assert outcomes == [1.0]
 
 
-def test_the_mean_of_the_last_values_is_taken_if_the_format_or_the_user_says_so():
+def test_the_outcome_can_be_the_mean_of_the_last_values():
     runs = [run("a", 0, [1, 2, 3, 4], window=3), run("a", 1, [5, 6], window=3)]
     outcomes, _ = outcomes_at(runs[:1], StepRule(), "r")
     assert outcomes == [3.0]
@@ -34,7 +34,7 @@ def test_the_mean_of_the_last_values_is_taken_if_the_format_or_the_user_says_so(
     assert notes[0].endswith("3 values of r, at step 20; runs with fewer, down to 2, count with all.")
 
 
-def test_a_run_that_ends_long_before_the_others_of_its_group_is_lost_and_named():
+def test_a_run_that_ends_long_before_its_group_is_lost():
     runs = [run("a", seed, range(10)) for seed in range(3)]
     runs.append(run("a", 3, [1, 2]))
     outcomes, notes = outcomes_at(runs, StepRule(), "r")
@@ -42,7 +42,7 @@ def test_a_run_that_ends_long_before_the_others_of_its_group_is_lost_and_named()
     assert notes[1] == "Lost, because they ended long before the others of their group: a, seed 3 at 20."
 
 
-def test_groups_that_end_at_different_steps_are_named():
+def test_a_note_names_groups_that_end_at_different_steps():
     runs = [run("a", seed, range(10)) for seed in range(2)] + [run("b", seed, range(5)) for seed in range(2)]
     outcomes, notes = outcomes_at(runs, StepRule(), "r")
     assert None not in outcomes
@@ -52,7 +52,7 @@ def test_groups_that_end_at_different_steps_are_named():
     assert notes == ("The outcome of a run is its r at step 50.",)
 
 
-def test_a_step_that_a_run_did_not_reach_is_lost_and_one_that_it_skipped_is_refused():
+def test_a_run_that_ended_before_the_requested_step_is_lost():
     runs = [run("a", 0, range(10)), run("a", 1, [1, 2])]
     outcomes, notes = outcomes_at(runs, StepRule(at=50), "r")
     assert outcomes == [4.0, None]
@@ -61,12 +61,12 @@ def test_a_step_that_a_run_did_not_reach_is_lost_and_one_that_it_skipped_is_refu
         outcomes_at(runs, StepRule(at=55), "r")
 
 
-def test_a_run_without_values_is_lost():
+def test_a_run_without_any_value_is_lost():
     assert outcomes_at([run("a", 0, [])], StepRule(), "r")[0] == [None]
 
 
 @pytest.mark.parametrize("rule", [StepRule(at=1, mean_last=2), StepRule(mean_last=0)])
-def test_an_impossible_rule_is_refused(rule):
+def test_an_impossible_step_rule_is_refused(rule):
     with pytest.raises(UsageError):
         check_rule(rule)
 
@@ -75,5 +75,5 @@ def test_an_impossible_rule_is_refused(rule):
     ("names", "column"),
     [(["a", "Step"], "Step"), (["epoch", "global_step"], "global_step"), (["time/total_timesteps"],) * 2, (["a"], "")],
 )
-def test_steps_are_found_by_the_names_of_columns(names, column):
+def test_the_step_column_is_recognised_by_its_name(names, column):
     assert step_column(names) == (column if isinstance(column, str) else column[0])

@@ -19,13 +19,13 @@ def file(tmp_path):
     return tmp_path / "wide.csv"
 
 
-def test_the_named_columns_are_groups_and_an_empty_cell_is_a_lost_run(file):
+def test_the_named_columns_of_a_wide_table_are_groups(file):
     rows = [("old", "0", 1.0, 2), ("new", "0", 2.0, 2), ("old", "1", 3.0, 3), ("new", "1", None, 3)]
     assert _read(file, WIDE, ("old", "new")) == rows
     assert _read(file, WIDE.replace("seed", "rng"), ("old", "new"), {"seed": "rng"}) == rows
 
 
-def test_each_row_is_a_pair_without_a_column_for_seeds(file):
+def test_each_row_of_a_wide_table_without_seeds_is_a_pair(file):
     text = "old,new\n1,2\n3,4\n"
     assert _read(file, text, ("old", "new")) == [
         ("old", "2", 1.0, 2),
@@ -43,7 +43,7 @@ def test_the_user_is_asked_about_columns_that_may_be_groups(file):
         _read(file, "seed,score,note\n0,1,x\n")
 
 
-def test_columns_of_a_chart_are_not_offered_as_groups(file):
+def test_columns_of_a_wandb_chart_are_not_suggested_as_groups(file):
     """Their rows are steps, so none of the columns is offered as a group."""
     columns = [f'"{run} - acc{end}"' for run in ("old-0", "new-0") for end in ("", "__MIN", "__MAX")]
     with pytest.raises(UsageError, match=r"a column per run \(old-0 - acc and 1 more\) and a row per step") as refused:
@@ -76,6 +76,6 @@ def test_an_index_without_a_name_is_not_read_as_a_group(file):
         ("seed,endpoint,old,new\n0,7,1,2\n", ("old", "new"), r"has a column 'endpoint' \(outcome\)"),
     ],
 )
-def test_groups_that_cannot_be_read_are_refused(file, text, groups, complaint):
+def test_unreadable_groups_of_a_wide_table_are_refused(file, text, groups, complaint):
     with pytest.raises(UsageError, match=complaint):
         _read(file, text, groups)

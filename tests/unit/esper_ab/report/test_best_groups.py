@@ -13,7 +13,7 @@ def answer_to(means=MEANS):
     return explore(outcomes(table(means)), scales(), Rule())
 
 
-def test_the_set_of_the_best_stands_before_the_pairs():
+def test_the_set_of_best_groups_is_printed_before_the_pairs():
     answer = answer_to()
     text = render_text(external_report(answer))
     best = text.index("exploratory BEST OF 4: With 95 % confidence")
@@ -23,18 +23,18 @@ def test_the_set_of_the_best_stands_before_the_pairs():
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_of_many_pairs_the_first_screen_has_those_that_are_decided():
+def test_the_first_screen_lists_only_decided_pairs_of_many():
     text = " ".join(render_text(external_report(answer_to({f"g{n}": float(n // 6) * 9 for n in range(7)}))).split())
     assert "Of 21 pairs 6 are decided. All pairs: -v." in text
 
 
-def test_three_groups_are_reported_as_pairs():
+def test_a_report_on_three_groups_has_no_set_of_best_groups():
     answer = answer_to({"a": 0.0, "b": 1.0, "c": 2.0})
     assert "best" not in json.loads(external_json(answer))
     assert "BEST OF" not in render_text(external_report(answer))
 
 
-def test_the_json_has_the_groups_that_may_be_best():
+def test_the_json_report_lists_the_groups_that_may_be_best():
     answer = answer_to()
     best = json.loads(external_json(answer))["best"]
     assert best["among"] == list(answer.best.among)

@@ -10,7 +10,7 @@ from esper_ab.journal.lock import JOURNAL_NAME, Lock
 from esper_ab.report.build import build_report, printed
 
 
-def test_a_report_on_an_abandoned_experiment_says_that_it_is_stale(tmp_path):
+def test_the_report_on_an_abandoned_experiment_calls_it_stale(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect()[:40])
     text = " ".join(build_report(experiment_dir).text.split())
     assert "INCOMPLETE (stale). Its coordinator died before the end; " in text
@@ -22,7 +22,7 @@ def test_a_report_on_an_abandoned_experiment_says_that_it_is_stale(tmp_path):
         lock.close()
 
 
-def test_the_same_journal_gives_the_same_bytes(tmp_path):
+def test_the_same_journal_gives_the_same_report_bytes(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect())
     first = build_report(experiment_dir)
     before = [(first.experiment_dir / name).read_bytes() for name in (SUMMARY, VERDICT, PAGE)]

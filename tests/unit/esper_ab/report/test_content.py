@@ -11,7 +11,7 @@ from esper_ab.report.content import content
 from esper_ab.report.verdict_json import render_verdict
 
 
-def test_a_lost_evaluation_is_counted_and_never_imputed():
+def test_a_missing_evaluation_leaves_out_its_pair():
     lost = next(event for event in planted_effect() if isinstance(event, RunEvaluated))
     report_content = content(fold([event for event in planted_effect() if event != lost]))
     assert report_content.state.word == "incomplete"
@@ -19,7 +19,7 @@ def test_a_lost_evaluation_is_counted_and_never_imputed():
     assert report_content.comparisons[0].verdict == "NO INFERENCE"  # fewer than six pairs
 
 
-def test_every_number_of_a_comparison_is_in_the_verdict():
+def test_every_number_of_a_comparison_is_in_the_verdict_file():
     report_content = content(fold(planted_effect()))
     (comparison,) = report_content.comparisons
     document = json.loads(render_verdict(report_content))

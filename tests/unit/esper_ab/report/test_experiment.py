@@ -164,7 +164,7 @@ def test_every_journal_makes_a_complete_page_without_external_resources(name):
         ),
     ],
 )
-def test_essential_facts_are_in_the_text_and_on_the_page(name, pattern, page_words):
+def test_the_text_and_the_page_contain_the_essential_facts(name, pattern, page_words):
     assert re.search(pattern, get_whole_text(name), flags=re.MULTILINE)
     assert page_words in " ".join(get_page(name).words)
 
@@ -173,7 +173,7 @@ LONG = {"last tenth, unpaired", "three groups", "three groups, twenty seeds", "s
 
 
 @pytest.mark.parametrize("name", JOURNALS)
-def test_lines_except_commands_fit_80_columns_and_two_groups_fit_one_screen(name):
+def test_lines_of_a_report_fit_80_columns(name):
     *lines, rest = render_text(experiment_report(get_content(name))).splitlines()
     assert len(lines) < 24 or name in LONG
     assert rest == "The rest: esper-ab report EXPERIMENT --verbose"
@@ -182,7 +182,7 @@ def test_lines_except_commands_fit_80_columns_and_two_groups_fit_one_screen(name
 
 
 @pytest.mark.parametrize("name", ["planted effect", "three groups", "six groups"])
-def test_the_groups_of_an_experiment_share_one_line_of_scope(name):
+def test_a_report_has_one_line_about_its_scope(name):
     text = render_text(experiment_report(get_content(name)))
     assert text.count("Scope: task digits, ") == text.count(" environments.") == 1
     assert "Conditional on" not in text
@@ -198,14 +198,14 @@ def report_on_group(group):
 
 
 @pytest.mark.parametrize("name", [NASTY, "lr=0.00125"])
-def test_names_cannot_inject_markup_and_numbers_in_them_are_left_alone(name):
+def test_names_of_groups_cannot_inject_markup(name):
     page = Page(render_page(report_on_group(name)))
     assert [tag for tag, _ in page.tags].count("script") == 1
     assert sum(word.strip() == name for word in page.words) > 10
     assert page.open == []
 
 
-def test_names_cannot_inject_markdown():
+def test_names_of_groups_cannot_inject_markdown():
     text = render_markdown(report_on_group("|a|<b>*c*`d`@everybody\nhttp://x"))
     assert "<b>" not in text
     assert "@" not in text
@@ -216,13 +216,13 @@ def test_names_cannot_inject_markdown():
 
 
 @pytest.mark.parametrize(("groups", "replicates", "episodes"), [(6, 20, 40), (2, 2, 1500), (2, 400, 2)])
-def test_a_page_stays_below_a_megabyte(groups, replicates, episodes):
+def test_the_page_of_a_large_experiment_stays_below_a_megabyte(groups, replicates, episodes):
     shapes = {f"group-{i}": Shape(accuracy=60.0 + i) for i in range(groups)}
     events = Synthetic(groups=shapes, replicates=replicates, episodes=episodes, n_envs=1).events()
     assert len(render_page(experiment_report(content(fold(events)))).encode()) < 1_000_000
 
 
-def test_figures_of_many_runs_draw_only_some_runs_and_say_so():
+def test_figures_draw_at_most_100_of_many_runs():
     def count_marks(replicates):
         shapes = {"a": Shape(accuracy=60.0), "b": Shape(accuracy=61.0)}
         events = Synthetic(groups=shapes, replicates=replicates, episodes=1, n_envs=1).events()
@@ -234,7 +234,7 @@ def test_figures_of_many_runs_draw_only_some_runs_and_say_so():
 
 
 @pytest.mark.parametrize("name", JOURNALS)
-def test_every_comparison_is_in_every_rendering_and_none_names_a_winner(name):
+def test_every_comparison_is_in_every_form_of_the_report(name):
     report_content = get_content(name)
     report = experiment_report(report_content)
     renderings = " ".join(get_whole_text(name).split()), render_markdown(report), " ".join(get_page(name).words)

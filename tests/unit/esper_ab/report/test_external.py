@@ -22,7 +22,7 @@ def test_every_verdict_without_a_declared_plan_is_marked_exploratory(effect):
     assert "declared before the first run" not in text
 
 
-def test_a_planned_report_shows_its_looks_and_departures():
+def test_a_report_under_a_plan_shows_looks_and_departures():
     report = external_report(judge(PLAN, outcomes(rows(*drawn(12, 0.5)))))
     text = render_text(report, whole=True)
     assert "EXPLORATORY" not in text
@@ -31,7 +31,7 @@ def test_a_planned_report_shows_its_looks_and_departures():
     assert "\nLooks\n" not in render_text(report), "one screen"
 
 
-def test_the_json_has_the_verdicts_and_departures_of_the_answer():
+def test_the_json_report_has_the_verdicts_and_departures_of_the_answer():
     observations = outcomes(rows(*drawn(9, 1.0)))
     for answer in (explore(observations, scales(), Rule()), judge(PLAN, observations)):
         document = json.loads(external_json(answer))
@@ -47,7 +47,7 @@ def test_lines_fit_100_columns():
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_values_without_keys_are_called_runs_and_not_positions():
+def test_values_without_keys_are_called_runs():
     data = {group: [1.0, 1.3, 1.1] for group in ("old", "new", "other")}
     text = " ".join(render_text(external_report(explore(read_data(data), scales(), Rule()))).split())
     assert "No group has 6 runs, so" in text

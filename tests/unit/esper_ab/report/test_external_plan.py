@@ -7,7 +7,7 @@ from esper_ab.verdict.analysis_plan import Rule
 PLAN = make_external_plan(("new", "old"), tuple(map(str, range(10))), scales(), Rule())
 
 
-def test_a_plan_says_what_to_run_and_how_to_prove_its_date():
+def test_the_text_of_a_plan_has_its_digest_and_the_judge_command():
     text = render_plan(PLAN, "my plan.json")
     assert "esper-ab judge 'my plan.json' RESULTS.csv" in text
     assert PLAN.digest in text.replace("\n", " ")

@@ -39,18 +39,18 @@ def test_every_experiment_is_listed_with_its_answer(folder, tmp_path):
 
 
 @pytest.mark.parametrize("below", [True, False])
-def test_links_lead_to_the_reports_wherever_the_page_is(folder, tmp_path, below):
+def test_links_of_the_list_page_lead_to_the_reports(folder, tmp_path, below):
     page = folder / "page.html" if below else tmp_path / "page.html"
     (link,) = re.findall(r'href="([^"]*report.html)"', write_page(folder, page))
     assert (page.parent / unquote(link)).samefile(folder / "points" / "done" / "report.html")
 
 
-def test_a_browser_reloads_the_page_only_while_it_is_followed(folder, tmp_path):
+def test_the_list_page_reloads_only_while_it_is_followed(folder, tmp_path):
     assert '<meta http-equiv="refresh" content="5">' in write_page(folder, tmp_path / "page.html", refresh_s=5)
     assert "refresh" not in write_page(folder, tmp_path / "page.html")
 
 
-def test_a_finished_experiment_without_a_report_shows_the_remedy_of_status(tmp_path):
+def test_the_list_suggests_report_for_a_finished_experiment_without_a_report(tmp_path):
     experiment_dir = write(tmp_path / "a folder", planted_effect())
     remedy = f"There is no report yet: `esper-ab report '{experiment_dir}'` writes it."
     assert remedy in status_text(experiment_dir)

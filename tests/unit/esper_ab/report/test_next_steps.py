@@ -58,11 +58,11 @@ def make_content(name: str) -> Content:
         ("running", "esper-ab status 'a folder/x' --follow"),
     ],
 )
-def test_the_next_step_fits_the_state_and_the_verdict(name, command):
+def test_each_state_and_verdict_has_its_next_step(name, command):
     assert next_steps(make_content(name))[0].command == command
 
 
-def test_a_new_plan_has_other_randomness_than_the_runs_that_led_to_it():
+def test_a_suggested_new_plan_uses_another_rng_seed():
     """Otherwise runs that looked promising would count twice and raise the rate of false claims above alpha."""
     report_content = make_content("one seed")
     anew = [step.command for name in JOURNALS for step in next_steps(make_content(name)) if "launch" in step.command]
@@ -70,7 +70,7 @@ def test_a_new_plan_has_other_randomness_than_the_runs_that_led_to_it():
     assert all(f"--rng-seed {report_content.experiment.rng_seed + 1}" in command for command in anew)
 
 
-def test_the_seed_is_not_doubted_if_every_pair_differs_by_the_same_amount():
+def test_constant_differences_do_not_raise_doubts_about_the_seed():
     report_content = make_content("constant differences")
     (compared,) = report_content.comparisons
     assert compared.constant
@@ -96,7 +96,7 @@ def test_the_log_of_a_failed_run_is_proposed_before_more_runs():
         (1, ""),  # like a command, which allows neither `--outcome-over curve-mean` nor `--episodes`
     ],
 )
-def test_mostly_equal_pairs_lead_to_another_question_not_to_more_pairs(episodes, command):
+def test_mostly_equal_pairs_lead_to_the_advice_of_a_harder_task(episodes, command):
     report_content = make_content("open")
     changed = msgspec.structs.replace
     started = report_content.history.started
@@ -111,7 +111,7 @@ def test_mostly_equal_pairs_lead_to_another_question_not_to_more_pairs(episodes,
     assert (step.command, "--episodes" in step.sentence) == (command, episodes > 1)
 
 
-def test_the_first_step_is_the_one_that_trains_fewer_pairs():
+def test_the_first_suggestion_is_the_one_that_trains_fewer_pairs():
     """An extension follows a stricter rule and keeps the existing pairs; a new plan starts without any."""
     report_content = make_content("open")
     (item,) = report_content.comparisons
@@ -138,7 +138,7 @@ def test_the_first_step_is_the_one_that_trains_fewer_pairs():
         ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 81.0}, True),
     ],
 )
-def test_unsettled_policies_are_trained_longer_before_more_pairs(changes, settled):
+def test_more_training_is_suggested_before_more_pairs_for_unsettled_policies(changes, settled):
     report_content = make_content("open")
     learned = [
         msgspec.structs.replace(group_learning, **changes) for group_learning in report_content.analysis.learning
@@ -149,7 +149,7 @@ def test_unsettled_policies_are_trained_longer_before_more_pairs(changes, settle
     assert ("left and right have not settled" in first.sentence) is not settled
 
 
-def test_a_short_first_experiment_leads_at_once_to_the_budget_at_which_rewards_differ():
+def test_a_short_comparison_of_rewards_leads_to_the_recommended_budget():
     """Instead of four times the episodes again and again, and whether or not the policies have settled."""
     report_content = content(
         fold(Synthetic(groups={"a": Shape(mode="shaped"), "b": Shape(mode="sparse")}).events()), place="x"
@@ -175,7 +175,7 @@ def test_a_short_first_experiment_leads_at_once_to_the_budget_at_which_rewards_d
         ("x-2", "x-2-larger"),
     ],
 )
-def test_names_of_successive_plans_are_numbered_and_do_not_grow(name, following):
+def test_names_of_successive_plans_are_numbered(name, following):
     report_content = make_content("one seed")
     changed = msgspec.structs.replace
     started = report_content.history.started
@@ -194,7 +194,7 @@ def test_names_of_successive_plans_are_numbered_and_do_not_grow(name, following)
         ("wait", "sparse", True),  # which reads no reward
     ],
 )
-def test_equal_records_are_the_same_computation_only_if_the_settings_read_are_equal(controller, mode, same):
+def test_equal_records_are_explained_by_equal_settings(controller, mode, same):
     groups = {
         name: Shape(stream="one", controller=controller, mode=reward) for name, reward in (("a", "shaped"), ("b", mode))
     }
@@ -218,7 +218,7 @@ RULES = {
 
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("rng_seed", range(1, 5))
-def test_proposed_commands_are_accepted(name, rng_seed, tmp_path):
+def test_suggested_commands_are_accepted(name, rng_seed, tmp_path):
     """Check `resume` by the rule of the experiment, and `launch` by its settings with the proposed flags."""
     names = ("left", "right", "third")[: 3 if name == "three groups" else 2]
     synthetic = Synthetic(
@@ -248,7 +248,7 @@ def test_proposed_commands_are_accepted(name, rng_seed, tmp_path):
         check_design(experiment)
 
 
-def test_no_extension_is_proposed_after_a_stop_for_futility():
+def test_no_extension_is_suggested_after_a_stop_for_futility():
     synthetic = Synthetic(
         groups={"left": Shape(), "right": Shape()},
         replicates=20,
@@ -267,7 +267,7 @@ def test_no_extension_is_proposed_after_a_stop_for_futility():
 
 
 @pytest.mark.parametrize("name", JOURNALS)
-def test_the_brief_text_has_the_question_answer_report_and_next_step(name):
+def test_the_brief_text_has_question_answer_and_next_step(name):
     report_content = make_content(name)
     lines = render_brief(report_content, "x/report.html").splitlines()
     brief = " ".join(" ".join(lines).split())

@@ -25,7 +25,7 @@ def text(report_content):
     return render_page(experiment_report(report_content))
 
 
-def test_the_policy_of_the_page_allows_its_own_script_and_nothing_else(text):
+def test_the_security_policy_of_the_page_allows_only_its_script(text):
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     allowed = dict(part.split(" ", 1) for part in html.unescape(policy).split("; "))
     (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
@@ -40,7 +40,7 @@ def test_every_point_of_a_figure_names_its_run(report_content, text):
             assert f'data-mark="{index}-{run.run.replicate}"><title>{group}, seed {run.run.replicate}: ' in text
 
 
-def test_answer_figures_basis_and_next_step_come_before_any_fold(report_content, text):
+def test_the_answer_and_the_next_step_precede_every_fold_of_the_page(report_content, text):
     order = (
         report_content.comparisons[0].headline,
         "figure-effects",
@@ -58,7 +58,7 @@ def test_a_scrollable_focusable_element_has_a_role_and_a_name(text):
     assert '<div class="scroll" tabindex="0" role="region" aria-label="Outcomes by seed">' in scrolling
 
 
-def test_terms_are_explained_at_their_first_use_and_listed_for_the_end():
+def test_terms_are_explained_at_their_first_use():
     explain = Explained()
     html_text = explain("A <look>, two looks, and an overlook of the pair")
     assert html_text.count("<abbr") == 2

@@ -9,7 +9,7 @@ from esper_ab.report.content import content
 from esper_ab.report.reproduction import reproduction
 
 
-def test_a_shell_parses_the_command_that_repeats_an_experiment():
+def test_a_shell_can_parse_the_command_that_repeats_an_experiment():
     *_, last = reproduction(content(fold(planted_effect()), place="a folder/x"))
     assert shlex.split(last) == [
         "esper-ab",

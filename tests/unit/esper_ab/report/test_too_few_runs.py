@@ -13,31 +13,31 @@ def text_of(rows, **options):
     return " ".join(render_text(external_report(answer)).split())
 
 
-def test_four_groups_are_ranked_with_intervals_and_the_next_command():
+def test_four_groups_with_too_few_runs_are_ranked_with_intervals():
     text = text_of(table(seeds=3))
     assert "No group has 6 seeds, so no difference between the 4 groups can be judged." in text
     assert "with intervals that hold for all 4 at once with 95 % confidence" in text
     assert "`esper-ab design --groups a,b,c --seeds 3..22 --margin 2`" in text
 
 
-def test_overlapping_intervals_are_said_to_overlap():
+def test_the_text_mentions_that_all_intervals_overlap():
     overlap = "all of which overlap, so that the order may be luck"
     assert overlap in text_of(table(dict.fromkeys("abcd", 0.0), seeds=3))
     assert overlap not in text_of(table(MEANS | {"a": 500.0}, seeds=3))
 
 
-def test_the_command_has_the_direction_the_unit_and_the_worst_outcome():
+def test_the_design_command_has_direction_unit_and_worst_outcome():
     text = text_of(table(seeds=3), better="lower", unit="ms", worst=90.0)
     assert "--margin 2 --better lower --unit ms --worst 90`" in text
 
 
-def test_a_lost_run_is_named_beside_the_interval():
+def test_a_lost_run_is_mentioned_beside_the_interval():
     rows = table(seeds=3)
     rows[0] = rows[0] | {"outcome": ""}
     assert "; 1 lost)" in text_of(rows)
 
 
-def test_three_groups_get_no_intervals():
+def test_three_groups_with_too_few_runs_get_no_intervals():
     text = text_of(table({"a": 0.0, "b": 1.0, "c": 2.0}, seeds=3))
     assert "Their means, best first, which may be luck: c " in text
     assert "run each with 6 fresh seeds or more." in text

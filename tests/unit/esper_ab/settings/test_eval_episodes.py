@@ -25,13 +25,13 @@ def noise(policy: float, episode: float, ratio_high: float, evaluation_episode_s
     )
 
 
-def test_an_explicit_number_of_eval_episodes_is_kept() -> None:
+def test_an_explicit_number_of_evaluation_episodes_is_kept() -> None:
     chosen = choose_eval_episodes(experiment(eval_episodes=7))
     assert (chosen.eval_episodes, chosen.why) == (7, "")
     assert chosen == choose_eval_episodes(experiment(eval_episodes=7, n_envs=5), noise(1, 1, 1))
 
 
-def test_auto_without_a_calibration_is_16_in_whole_rounds_of_environments() -> None:
+def test_without_a_calibration_auto_chooses_16_evaluation_episodes() -> None:
     assert experiment().eval_episodes == "auto"
     for changes, number in (({}, DEFAULT_EVAL_EPISODES), ({"n_envs": 6}, 18)):
         choice = choose_eval_episodes(experiment(**changes))
@@ -39,7 +39,7 @@ def test_auto_without_a_calibration_is_16_in_whole_rounds_of_environments() -> N
         assert "the default of 16" in choice.why
 
 
-def test_eval_episodes_are_part_of_the_digest_and_equal_for_every_run() -> None:
+def test_the_number_of_evaluation_episodes_is_part_of_the_digest() -> None:
     plans = [planned(experiment(eval_episodes=eval_episodes), machine()) for eval_episodes in (8, 9)]
     assert plans[0].digest != plans[1].digest
     for plan in plans:
@@ -49,13 +49,13 @@ def test_eval_episodes_are_part_of_the_digest_and_equal_for_every_run() -> None:
 
 
 @given(st.integers(0, 2**31), st.integers(6, 40), st.sampled_from(["a", "b"]), st.floats(0.1, 9.0))
-def test_auto_depends_only_on_task_budget_and_calibration(rng_seed, replicates, name, margin) -> None:
+def test_the_automatic_number_depends_only_on_task_budget_and_calibration(rng_seed, replicates, name, margin) -> None:
     """Random seed, name, groups and margin do not change it."""
     changed = experiment(("x", "y", "z"), rng_seed=rng_seed, seeds=replicates, name=name, margin=margin)
     assert choose_eval_episodes(changed) == choose_eval_episodes(experiment())
 
 
-def test_an_outcome_of_training_needs_one_round_of_evaluation() -> None:
+def test_one_round_of_evaluation_suffices_for_an_outcome_of_training() -> None:
     choice = choose_eval_episodes(experiment(outcome_over="last-tenth", n_envs=6))
     assert choice.eval_episodes == 6
     assert "training episodes" in choice.why
@@ -67,7 +67,7 @@ def test_a_calibration_takes_precedence_over_the_default() -> None:
     assert "by --calibration" in choose_eval_episodes(experiment(), calibrated).why
 
 
-def test_missing_policy_variance_is_bounded_and_slow_evaluations_get_fewer_episodes() -> None:
+def test_an_estimate_without_policy_variance_limits_the_number_of_episodes() -> None:
     no_variance = noise(-3.0, 60.0, -0.01)
     assert no_variance.next_eval_episodes == 4 * (12 + 4)
     assert (

@@ -6,6 +6,6 @@ from esper_ab.settings.flags import read_flags
 
 
 @pytest.mark.parametrize("better", ["higher", "lower"])
-def test_higher_and_lower_set_the_outcome_and_its_direction(better: str) -> None:
+def test_the_flags_higher_and_lower_set_outcome_and_direction(better: str) -> None:
     assert read_flags({better: "eval/return"}) == {"outcome": "eval/return", "outcome_better": better}
     assert not {"outcome", "outcome_better"} & {*read_flags({})}

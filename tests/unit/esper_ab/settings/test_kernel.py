@@ -58,7 +58,7 @@ def resolve_arithmetic(want: AskedExperiment, this_machine: Machine) -> Arithmet
         (experiment_with("native-avx512", "torch"), machine_with(WIDE, gpus=2), "native-avx512", "torch"),
     ],
 )
-def test_a_kernel_computes_policies_and_trains_the_hosts_that_it_supports(
+def test_the_kernel_trains_only_hosts_that_it_supports(
     want: AskedExperiment, this_machine: Machine, kernel: str, hosts: str
 ) -> None:
     arithmetic = resolve_arithmetic(want, this_machine)
@@ -87,7 +87,7 @@ def test_the_kernel_computes_policies_of_gymnasium_tasks(
     assert arithmetic.kernel_build == next((k.build for k in this_machine.kernels if k.name == kernel), "")
 
 
-def test_a_note_names_the_chosen_kernel_and_a_remedy() -> None:
+def test_a_note_names_the_chosen_kernel() -> None:
     def notes(want: AskedExperiment, this_machine: Machine) -> tuple[str, ...]:
         return settings_of(want.task).remarks(want, resolve(want, this_machine, "x", 16), this_machine)
 
@@ -104,7 +104,7 @@ def test_a_note_names_the_chosen_kernel_and_a_remedy() -> None:
     assert lacking_kernel(machine_with(UNBUILT, NARROW)) == ("", "")
 
 
-def test_width_compiler_flags_and_sources_of_a_kernel_change_the_plan() -> None:
+def test_the_build_of_a_kernel_is_part_of_the_digest() -> None:
     """Plans of different arithmetic differ in digest and circumstances, so they are never compared."""
     changes = (("", ""), ("12", "13"), ("-O3", "-O2"), ("abc", "abd"))
     builds = [WIDE.build.replace(*change) for change in changes]
@@ -118,7 +118,7 @@ def test_width_compiler_flags_and_sources_of_a_kernel_change_the_plan() -> None:
     assert {spec.arithmetic for block in plans[0].blocks for spec in block.runs} == {plans[0].experiment.arithmetic}
 
 
-def test_the_remaining_runs_need_the_same_build_of_the_kernel() -> None:
+def test_resuming_needs_the_same_build_of_the_kernel() -> None:
     plan = resolve_arithmetic(experiment_with("auto"), machine_with(WIDE, NARROW))
     check_kernel(plan, machine_with(WIDE, NARROW))
     for this_machine, reason in (
@@ -132,7 +132,7 @@ def test_the_remaining_runs_need_the_same_build_of_the_kernel() -> None:
     check_kernel(Arithmetic(), machine_with())
 
 
-def test_flag_file_and_key_set_the_same_kernel(tmp_path) -> None:
+def test_a_kernel_can_be_set_by_flag_file_or_key(tmp_path) -> None:
     by_flag = asked("shaped", "wait", **read_flags({"kernel": "native"}))
     by_file = asked("shaped", "wait", toml=toml(tmp_path, '[arithmetic]\nkernel = "native"\n'))
     by_key = asked("shaped", "wait", sets=("arithmetic.kernel=native",))
@@ -163,7 +163,7 @@ def precision_on(this_machine: Machine, *amps: str) -> tuple[list[str], list[str
 
 
 @pytest.mark.parametrize("this_machine", [machine(cpu_bf16="avx512_bf16"), gpus("9.0", "8.0"), gpus("9.0", "7.5")])
-def test_auto_precision_is_off_with_one_note(this_machine: Machine) -> None:
+def test_automatic_precision_is_off(this_machine: Machine) -> None:
     assert precision_on(this_machine, "auto", "auto")[0] == ["off", "off"]
     amps, (note,) = precision_on(this_machine, "auto", "fp16" if this_machine.names("cuda") else "bf16")
     assert amps[0] == "off"
@@ -185,7 +185,7 @@ def test_float16_is_accepted_on_older_gpus_and_causes_a_note_on_a_cpu() -> None:
     assert note.startswith("g0: growth.amp=fp16 is meant for GPUs")
 
 
-def test_the_amp_flag_sets_all_groups_and_one_may_differ() -> None:
+def test_a_group_can_override_the_amp_flag() -> None:
     flags = read_flags({"amp": "bf16"})
     assert {settings.growth.amp for settings in by_name(asked("shaped", "wait", **flags)).values()} == {"bf16"}
     groups = asked("shaped", "b=shaped", group=("b:growth.amp=off",), **flags)

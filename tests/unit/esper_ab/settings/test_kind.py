@@ -19,7 +19,7 @@ from esper_ab.settings.schema import FIELDS
         (("trainer",), ("outcome_unit", "rehearsal", "trainer_folder", "trainer")),
     ],
 )
-def test_a_setting_is_read_by_its_kinds_of_task(kinds, keys):
+def test_each_setting_is_read_by_its_kinds_of_task(kinds, keys):
     for key in keys:
         reading = [name for name in kinds_of_task.kinds() if of_kind(name, SettingsKind).reads(FIELDS[key])]
         assert reading == list(kinds), key

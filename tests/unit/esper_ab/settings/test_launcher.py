@@ -30,12 +30,12 @@ def read_file(tmp_path, text):
     return read_toml(file).launcher
 
 
-def test_a_file_sets_the_launcher(tmp_path):
+def test_a_toml_file_can_set_the_launcher(tmp_path):
     assert read_file(tmp_path, FILE) == FROM_FILE
     assert read_file(tmp_path, 'groups = ["shaped", "wait"]\n') == NOT_GIVEN
 
 
-def test_flags_override_a_file():
+def test_launcher_flags_override_a_file():
     flags = read_launcher_flags(NO_FLAGS | {"ray_address": "auto", "ray_label": ("zone=a",)})
     assert flags.over(FROM_FILE) == replace(FROM_FILE, ray_address="auto", ray_label={"zone": "a"})
     assert read_launcher_flags(NO_FLAGS) == NOT_GIVEN

@@ -18,7 +18,7 @@ from esper_ab.settings.trainer_settings import outcome_measure
 
 
 @given(low=st.none() | st.integers(-9, 0), high=st.none() | st.integers(1, 9))
-def test_a_range_has_an_optional_low_and_high_end(low: int | None, high: int | None) -> None:
+def test_both_ends_of_an_outcome_range_are_optional(low: int | None, high: int | None) -> None:
     text = f"{'' if low is None else low}..{'' if high is None else high}"
     if text == "..":
         with pytest.raises(UsageError, match="expected LOW"):
@@ -55,13 +55,13 @@ def test_trainer_settings_of_groups_keep_their_spelling() -> None:
     assert trainer_settings(without_settings) == {"base": {}, "fast": {"lr": "1e-3"}}
 
 
-def test_a_command_has_one_episode_and_runs_in_the_current_folder() -> None:
+def test_a_command_runs_in_the_current_folder() -> None:
     experiment = asked(group=GROUPS, trainer=COMMAND, **OUTCOME)
     assert (experiment.episodes, experiment.eval_episodes, experiment.task) == (1, 1, "trainer:train")
     assert (experiment.trainer, experiment.trainer_folder) == (COMMAND, str(Path.cwd()))
 
 
-def test_a_file_sets_typed_trainer_settings(tmp_path: Path) -> None:
+def test_settings_of_a_trainer_in_a_file_keep_their_types(tmp_path: Path) -> None:
     experiment = asked(
         toml=toml(
             tmp_path,
@@ -102,7 +102,7 @@ def settings_with_lr(tmp_path: Path, value: str) -> GroupSettings:
         ('"a\\u0000b"', "expected text without NUL, not 'a\\x00b'"),
     ],
 )
-def test_a_value_that_fits_no_message_is_refused_with_its_key(tmp_path: Path, value: str, words: str) -> None:
+def test_the_refusal_of_a_value_too_large_for_a_message_names_its_key(tmp_path: Path, value: str, words: str) -> None:
     with pytest.raises(UsageError) as refused:
         settings_with_lr(tmp_path, value)
     assert str(refused.value).startswith(f"run.toml [group.fast.trainer] lr: {words}")
@@ -110,14 +110,14 @@ def test_a_value_that_fits_no_message_is_refused_with_its_key(tmp_path: Path, va
 
 
 @pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 1.7e308, "inf", "nan", "ü", True])
-def test_a_valid_value_survives_json(tmp_path: Path, value: TrainerValue) -> None:
+def test_a_valid_trainer_setting_survives_json(tmp_path: Path, value: TrainerValue) -> None:
     settings = settings_with_lr(tmp_path, json.dumps(value, ensure_ascii=False))
     assert settings.trainer == {"lr": value}
     assert msgspec.json.decode(msgspec.json.encode(settings), type=GroupSettings) == settings
 
 
 @pytest.mark.parametrize(("better", "worst"), [("higher", -1.0), ("lower", 5.0)])
-def test_the_outcome_has_its_declared_direction_and_worst_value(better: str, worst: float) -> None:
+def test_the_outcome_has_its_declared_direction_and_worst_end(better: str, worst: float) -> None:
     settings = {"outcome": "wandb:charts/episodic_return", "outcome_range": "-1..5", "outcome_unit": "J", "margin": 1.0}
     experiment = asked(group=GROUPS, trainer=COMMAND, **{**settings, "outcome_better": better})
     measure = outcome_measure(experiment)

@@ -34,7 +34,7 @@ def test_an_empty_request_compares_shaped_and_simplified_with_default_settings()
     assert (asked().alpha, asked(alpha=0.01).alpha) == (0.05, 0.01)
 
 
-def test_groups_are_modes_or_controllers_and_group_flags_change_or_add_them() -> None:
+def test_group_flags_change_or_add_groups() -> None:
     alterations = ("sparse:ppo.lr=2e-3,growth.batch_size=32", "slow:ppo.lr=1e-4")
     groups = by_name(asked("sparse", "wait", "b=minimal", group=alterations))
     assert {name: settings.reward.mode for name, settings in groups.items()} == {
@@ -47,14 +47,14 @@ def test_groups_are_modes_or_controllers_and_group_flags_change_or_add_them() ->
     assert (groups["sparse"].ppo.lr, groups["sparse"].growth.batch_size, groups["slow"].ppo.lr) == (2e-3, 32, 1e-4)
 
 
-def test_short_keys_and_lists() -> None:
+def test_group_flags_accept_short_keys_and_lists() -> None:
     lists = 'x:controller=schedule,controller.schedule=["1:germinate:early:blueprint=norm","2:wait"]'
     groups = by_name(asked("shaped", group=(lists, "y:reward=sparse,growth.blueprints=[norm, conv_light]")))
     assert groups["x"].controller.schedule == ("1:germinate:early:blueprint=norm", "2:wait")
     assert groups["y"].growth.blueprints == ("norm", "conv_light")
 
 
-def test_set_changes_all_groups_and_the_experiment() -> None:
+def test_the_set_flag_changes_all_groups() -> None:
     experiment = asked("shaped", "wait", sets=("ppo.lr=0.5", "episodes=3", "arithmetic.threads=2", "telemetry=false"))
     assert {group.settings.ppo.lr for group in experiment.groups} == {0.5}
     assert (experiment.episodes, experiment.arithmetic.threads, experiment.telemetry) == (3, 2, False)
@@ -88,9 +88,7 @@ def test_a_user_file_gets_an_absolute_path(written: str, mode: str) -> None:
         ("lab", "lab/__init__.py"),
     ],
 )
-def test_paths_and_modules_in_a_file_are_relative_to_it_unless_installed(
-    tmp_path: Path, text: str, written: str, file: str
-) -> None:
+def test_paths_in_a_file_are_relative_to_the_file(tmp_path: Path, text: str, written: str, file: str) -> None:
     (tmp_path / "lab").mkdir()
     (tmp_path / file).touch()
     assert by_name(asked(toml=toml(tmp_path, text.format(written))))["mine"].reward.mode == f"{tmp_path / file}:f"
@@ -98,7 +96,7 @@ def test_paths_and_modules_in_a_file_are_relative_to_it_unless_installed(
     assert by_name(asked(toml=installed))["mine"].reward.mode == "installed.mine:f"
 
 
-def test_a_file_sets_groups_and_settings_and_flags_override_it(tmp_path: Path) -> None:
+def test_flags_override_the_settings_of_a_file(tmp_path: Path) -> None:
     file = toml(
         tmp_path,
         """
@@ -126,7 +124,7 @@ def test_a_file_sets_groups_and_settings_and_flags_override_it(tmp_path: Path) -
     assert list(by_name(asked("fast", "wait", toml=file))) == ["fast", "wait"]
 
 
-def test_a_group_table_named_like_a_mode_has_this_mode(tmp_path: Path) -> None:
+def test_a_group_table_with_the_name_of_a_reward_mode_has_the_mode(tmp_path: Path) -> None:
     file = toml(tmp_path, "[group.simplified]\nppo.lr = 0.2\n[group.b]\nppo.lr = 0.1")
     assert by_name(asked(toml=file))["simplified"].reward.mode == "simplified"
 
@@ -142,7 +140,7 @@ def test_a_group_table_named_like_a_mode_has_this_mode(tmp_path: Path) -> None:
         ("trainer.simulation.evaluate_interval", "here it is called eval_episodes"),
     ],
 )
-def test_keys_of_other_trainers_are_refused_with_our_names(key: str, ours: str) -> None:
+def test_the_refusal_of_a_foreign_key_names_the_equivalent_key(key: str, ours: str) -> None:
     with pytest.raises(UsageError) as caught:
         asked(sets=(f"{key}=1",))
     assert f"unknown key {key!r}; {ours}" in str(caught.value)
@@ -177,7 +175,7 @@ def test_every_suggested_key_exists() -> None:
         ("\udcff", "expected text in UTF-8"),
     ],
 )
-def test_text_with_nul_or_invalid_utf_8_is_refused_with_its_key(key: str, text: str, words: str) -> None:
+def test_the_refusal_of_text_with_invalid_characters_names_its_key(key: str, text: str, words: str) -> None:
     written = Assignment(key, text, f"run.toml {key}", Path("/"), is_text=False)
     with pytest.raises(UsageError, match=rf"run.toml {key}: {words}") as refused:
         convert_value(written)
@@ -186,7 +184,7 @@ def test_text_with_nul_or_invalid_utf_8_is_refused_with_its_key(key: str, text: 
 
 @pytest.mark.parametrize("is_text", [False, True])
 @pytest.mark.parametrize(("value", "words"), [(math.inf, "a finite number, not inf"), (2**63, r"2\^63 - 1, not 9223")])
-def test_a_user_constant_that_fits_no_message_is_refused(value: float, words: str, is_text: bool) -> None:
+def test_a_reward_constant_too_large_for_a_message_is_refused(value: float, words: str, is_text: bool) -> None:
     written = Assignment("reward.params.w", str(value) if is_text else value, "origin", Path("/"), is_text)
     with pytest.raises(UsageError, match=f"origin: expected .*{words}"):
         convert_value(written)

@@ -12,13 +12,13 @@ def _parse(tmp_path, text="", **options):
     return parse_parts(read_request(options, read_toml(tmp_path / "asked.toml")))
 
 
-def test_one_task_without_a_grid_is_one_unnamed_part(tmp_path):
+def test_a_request_of_one_task_without_a_grid_has_one_part(tmp_path):
     assert [part.name for part in _parse(tmp_path)] == [""]
     assert [part.name for part in _parse(tmp_path, task="digits")] == [""]
     assert [part.name for part in _parse(tmp_path, 'task = "digits"')] == [""]
 
 
-def test_every_task_is_a_part_with_its_share_of_alpha_and_one_look(tmp_path):
+def test_every_task_is_a_part_with_its_share_of_alpha(tmp_path):
     parts = _parse(
         tmp_path,
         task="digits,gym:CartPole-v1",
@@ -37,7 +37,7 @@ def test_every_task_is_a_part_with_its_share_of_alpha_and_one_look(tmp_path):
     assert {asked.looks for asked in planned} == {(12,)}
 
 
-def test_a_file_can_have_settings_of_a_single_task(tmp_path):
+def test_a_file_can_have_settings_for_a_single_task(tmp_path):
     parts = _parse(
         tmp_path,
         'episodes = 5\nseeds = 7\n[tasks.digits]\nmargin = 3.0\n[tasks."gym:CartPole-v1"]\nmargin = 20.0\n'
@@ -121,5 +121,5 @@ def test_a_group_cannot_have_its_own_value_of_a_grid_setting(tmp_path, options, 
     ("parts", "groups", "controlled", "shares"),
     [(2, 2, False, 3), (2, 2, True, 3), (2, 3, False, 7), (2, 3, True, 5), (4, 4, False, 25), (4, 4, True, 13)],
 )
-def test_alpha_is_divided_by_all_comparisons_and_their_means(parts, groups, controlled, shares):
+def test_alpha_is_shared_by_all_comparisons_and_their_means(parts, groups, controlled, shares):
     assert share_of(0.05, parts, groups, controlled=controlled) == pytest.approx(0.05 / shares)

@@ -19,7 +19,7 @@ def _questions(asked: AskedExperiment) -> Questions:
 
 
 @pytest.mark.parametrize("per_run", [1, 2])
-def test_the_devices_of_a_plan_can_be_requested(per_run: int) -> None:
+def test_resolving_planned_devices_again_gives_the_same_devices(per_run: int) -> None:
     def resolve_devices(gpus: int, *asked: str) -> tuple[str, ...]:
         question = experiment(("a", "b", "c"), devices_per_run=per_run, devices=asked)
         return resolve(question, machine(cores=2, gpus=gpus), "x", 16).devices
@@ -30,7 +30,7 @@ def test_the_devices_of_a_plan_can_be_requested(per_run: int) -> None:
 
 
 @pytest.mark.parametrize("devices", [(), ("cuda",), ("cuda:0",)], ids=str)
-def test_too_few_gpus_are_shared_unless_another_placement_is_requested(
+def test_too_few_gpus_are_shared_by_default(
     devices: tuple[str, ...],
 ) -> None:
     plan = planned(experiment(devices=devices), machine(gpus=1))
@@ -42,7 +42,7 @@ def test_too_few_gpus_are_shared_unless_another_placement_is_requested(
     assert planned(experiment(), machine(gpus=2)).experiment.placement == "spread"
 
 
-def test_notes_name_unusable_gpus_and_mention_unused_ones() -> None:
+def test_notes_name_unusable_gpus() -> None:
     unusable = "GPUs requested: 3, usable: 2; not cuda:2 (CUDA error: uncorrectable ECC error)"
     this_machine = machine(gpus=2, unusable_gpus=unusable)
     plan = planned(experiment(), this_machine)
@@ -80,9 +80,7 @@ CARTPOLE = msgspec.structs.replace(TASK, name="gym:CartPole-v1", kind="gymnasium
         (("outcome_over=last-tenth",), 500, ""),
     ],
 )
-def test_rollouts_that_are_not_episodes_need_an_outcome_and_a_limit(
-    sets: tuple[str, ...], limit: int, words: str
-) -> None:
+def test_rollouts_other_than_episodes_need_an_outcome_or_a_limit(sets: tuple[str, ...], limit: int, words: str) -> None:
     question = asked("env", "random", task=CARTPOLE.name, margin=1.0, sets=sets)
     this_machine = machine(tasks=(msgspec.structs.replace(CARTPOLE, episode_steps=limit),))
     with pytest.raises(UsageError, match=words) if words else nullcontext():
@@ -103,7 +101,7 @@ def test_the_preflight_gets_the_trainer_with_the_settings_of_every_group() -> No
     assert _questions(experiment()).trainer is None
 
 
-def test_a_resolved_trainer_has_the_settings_and_evaluations_of_the_preflight() -> None:
+def test_a_resolved_trainer_has_the_settings_found_by_the_preflight() -> None:
     question = asked(**TRAINER, margin=1.0)
     typed = {"slow": {"lr": 1e-4}, "fast": {"lr": 1e-3}}
     task = msgspec.structs.replace(TASK, name=question.task, kind="trainer", slots=())

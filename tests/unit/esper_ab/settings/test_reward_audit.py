@@ -11,7 +11,7 @@ def assign(key: str, value: object) -> Assignment:
     return Assignment(key, value, key, Path(), is_text=False)
 
 
-def test_an_audit_without_names_covers_every_mode_with_the_same_constants() -> None:
+def test_a_reward_audit_without_names_covers_every_reward_mode() -> None:
     question = make_question(rewards=(), assignments=[assign("reward.rent_weight", 2.0)])
     assert [reward.name for reward in question.rewards] == list(catalog.names("workers.kinds.growth.rewards"))
     assert {reward.settings.rent_weight for reward in question.rewards} == {2.0}

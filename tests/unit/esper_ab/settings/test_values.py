@@ -25,7 +25,7 @@ def convert_constant(value, *, is_text):
         ("'unclosed", "'unclosed"),
     ],
 )
-def test_a_constant_is_typed_by_its_spelling_on_the_command_line_and_kept_from_a_file(written, meant) -> None:
+def test_a_constant_on_the_command_line_is_typed_by_its_spelling(written, meant) -> None:
     value = convert_constant(written, is_text=True)
     assert (value, type(value)) == (meant, type(meant))
     assert convert_constant(written, is_text=False) == written

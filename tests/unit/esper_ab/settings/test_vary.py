@@ -23,7 +23,7 @@ def parse_vary(text: str, **options: object) -> AskedExperiment:
 
 
 @pytest.mark.parametrize("options", [TRAINED, COMMAND])
-def test_every_value_of_a_trainer_setting_is_a_group_and_the_first_is_the_control(options: dict[str, object]) -> None:
+def test_vary_makes_a_group_of_every_value(options: dict[str, object]) -> None:
     asked = parse_vary("lr=3e-4, 1e-3,adaptive", **options)
     assert {name: settings.trainer for name, settings in by_name(asked).items()} == {
         "lr=3e-4": {"lr": "3e-4"},
@@ -41,13 +41,13 @@ def test_every_value_of_a_trainer_setting_is_a_group_and_the_first_is_the_contro
         ("ppo.lr", {"task": "gym:CartPole-v1", "margin": 5.0}, [1.0, 2.0]),
     ],
 )
-def test_a_dotted_key_is_the_setting_of_this_name(key: str, options: dict[str, object], values: list[object]) -> None:
+def test_vary_accepts_dotted_keys(key: str, options: dict[str, object], values: list[object]) -> None:
     groups = by_name(parse_vary(f"{key}=1,2", **options))
     assert list(groups) == [f"{key}=1", f"{key}=2"]
     assert [settings.trainer.get("lr", settings.ppo.lr) for settings in groups.values()] == values
 
 
-def test_settings_for_all_groups_apply_to_groups_of_vary() -> None:
+def test_settings_for_all_groups_also_apply_to_groups_made_by_vary() -> None:
     groups = by_name(parse_vary("ppo.lr=1e-3,3e-3", set=["ppo.gamma=0.9"]))
     assert [(settings.ppo.lr, settings.ppo.gamma) for settings in groups.values()] == [(1e-3, 0.9), (3e-3, 0.9)]
 
@@ -65,7 +65,7 @@ def test_settings_for_all_groups_apply_to_groups_of_vary() -> None:
         (f"x={'a' * 99},c", f"x={'a' * 62}"),
     ],
 )
-def test_a_group_name_keeps_the_characters_of_a_value_that_a_file_name_allows(text: str, name: str) -> None:
+def test_group_names_keep_every_character_allowed_in_file_names(text: str, name: str) -> None:
     assert next(iter(by_name(parse_vary(text, **TRAINED)))) == name
 
 
@@ -93,7 +93,7 @@ def test_plain_values_are_kept_in_group_names(values: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ['groups = ["shaped", "sparse"]', "[group.fast]\nppo.lr = 1.0"])
-def test_vary_excludes_groups_of_a_file_but_accepts_its_other_settings(tmp_path, text: str) -> None:
+def test_vary_is_refused_with_a_file_that_declares_groups(tmp_path, text: str) -> None:
     with pytest.raises(UsageError, match="the file also declares groups"):
         read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, text))
     asked = parse(read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, 'control = "shaped"\nppo.gamma = 0.9')))
@@ -102,7 +102,7 @@ def test_vary_excludes_groups_of_a_file_but_accepts_its_other_settings(tmp_path,
 
 
 @pytest.mark.parametrize("text", ["lr=a b,a;b", "lr=ä,日本", f"lr={'a' * 70}1,{'a' * 70}2"])
-def test_values_with_the_same_group_name_are_refused_with_a_remedy(text: str) -> None:
+def test_values_of_vary_with_the_same_group_name_are_refused(text: str) -> None:
     first, second = text.removeprefix("lr=").split(",")
     with pytest.raises(UsageError, match=r"two groups would be named lr=.* keeps only the letters a to z") as refused:
         parse_vary(text, **TRAINED)

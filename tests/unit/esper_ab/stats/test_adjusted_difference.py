@@ -57,7 +57,7 @@ def test_the_adjusted_difference_equals_least_squares_of_statsmodels(experiment)
         assert (effect.low, effect.high) == (approx(limits[0]), approx(limits[1]))
 
 
-def test_groups_that_keep_their_sides_have_no_adjusted_difference():
+def test_groups_at_fixed_positions_have_no_adjusted_difference():
     a = [1.0, 2.0, 4.0, 3.0]
     b = [0.0, 0.5, 1.0, 2.0]
     assert adjusted_difference(a, b, [(0, 1)] * 4, 2) is None
@@ -68,7 +68,7 @@ def test_groups_that_keep_their_sides_have_no_adjusted_difference():
     assert adjusted_difference([], [], [], 1) is None
 
 
-def test_positions_that_never_occur_cost_no_degree_of_freedom():
+def test_unused_positions_cost_no_degree_of_freedom():
     a = [1.0, 5.0, 2.0, 7.0, 3.0]
     b = [0.0, 1.0, 1.0, 2.0, 5.0]
     sides = [(0, 1), (1, 0), (0, 1), (1, 0), (0, 1)]
@@ -89,7 +89,7 @@ def test_positions_that_never_occur_cost_no_degree_of_freedom():
         ([1.0, -3.0] * 3, 2),
     ],
 )
-def test_differences_that_vary_only_by_position_are_degenerate_and_have_no_t(gains, positions):
+def test_differences_that_vary_only_by_position_are_degenerate(gains, positions):
     b = [80.1, 70.2, 60.3, 91.4, 33.3, 12.6]
     difference = adjusted_difference(np.add(b, gains), b, [(0, 1), (1, 0)] * 3, positions)
     assert (difference.mean, difference.sd, difference.se, difference.degenerate) == (
@@ -101,7 +101,7 @@ def test_differences_that_vary_only_by_position_are_degenerate_and_have_no_t(gai
     assert (difference.t, difference.p, difference.interval(0.05), difference.positions) == (None, None, None, ())
 
 
-def test_pairs_without_degrees_of_freedom_have_a_mean_and_no_t():
+def test_pairs_without_degrees_of_freedom_have_no_t():
     one_pair = adjusted_difference([3.0], [1.0], [(0, 1)], 1)
     assert (one_pair.mean, one_pair.df, one_pair.sd, one_pair.p, one_pair.interval(0.05)) == (2.0, 0, None, None, None)
     two_pairs = adjusted_difference([3.0, 8.0], [1.0, 2.0], [(0, 1), (1, 0)], 2)

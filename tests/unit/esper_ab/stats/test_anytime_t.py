@@ -40,11 +40,11 @@ def test_the_interval_ends_where_the_evidence_reaches_the_bound(mean, se, n, evi
 
 
 @pytest.mark.parametrize("df", [2, 4, 8])
-def test_a_bound_that_the_e_value_only_approaches_gives_no_interval(df):
+def test_an_unreachable_evidence_bound_gives_no_interval(df):
     """The supremum over t is r ** (-df / 2), here for r = 1/2, and no t reaches it."""
     assert anytime_interval(0.0, 1.0, df, 1.0, 2.0 ** (df / 2)) is None
     assert anytime_interval(0.0, 1.0, df, 1.0, 2.0 ** (df / 2) - 1e-3) is not None
 
 
-def test_two_pairs_have_no_interval():
+def test_two_pairs_have_no_anytime_interval():
     assert anytime_interval(1.0, 0.1, 1, 2.0, 20.0) is None

@@ -5,7 +5,7 @@ from esper_ab.stats.best_groups import may_be_best
 INF = np.inf
 
 
-def test_a_group_that_loses_to_any_other_is_not_among_the_best():
+def test_a_group_that_loses_to_another_is_not_among_the_best():
     better = np.zeros((3, 3), dtype=bool)
     better[0, 2] = True
     most = np.array([[0.0, 2.0, 5.0], [1.5, 0.0, 4.0], [-1.0, 0.5, 0.0]])
@@ -14,18 +14,18 @@ def test_a_group_that_loses_to_any_other_is_not_among_the_best():
     assert behind.tolist() == [1.5, 2.0, 5.0]
 
 
-def test_the_only_best_group_is_not_behind():
+def test_a_single_best_group_has_distance_zero_to_the_best():
     better = np.zeros((2, 2), dtype=bool)
     better[0, 1] = True
     _, behind = may_be_best(better, np.array([[0.0, 3.0], [-1.0, 0.0]]))
     assert behind.tolist() == [0.0, 3.0]
 
 
-def test_a_missing_limit_stays_missing():
+def test_an_unknown_distance_to_the_best_group_stays_unknown():
     _, behind = may_be_best(np.zeros((2, 2), dtype=bool), np.array([[0.0, INF], [1.0, 0.0]]))
     assert behind.tolist() == [1.0, INF]
 
 
-def test_there_is_no_answer_if_every_group_loses():
+def test_there_is_no_best_group_if_every_group_loses():
     circle = np.roll(np.eye(3, dtype=bool), 1, axis=1)
     assert may_be_best(circle, np.zeros((3, 3))) is None

@@ -26,7 +26,7 @@ def test_equivalence_p_values_match_statsmodels(rows, margin):
 
 
 @given(paired, st.floats(0.5, 30.0), st.sampled_from((0.0076, 0.0455, 0.05)))
-def test_equivalence_is_reached_if_the_narrower_interval_lies_inside_the_margin(rows, margin, bound):
+def test_equivalence_requires_an_interval_inside_the_margin(rows, margin, bound):
     a, b = columns(rows)
     assume(varied(np.subtract(a, b)) and not degenerate(a, b))
     effect = compute_difference(a, b)

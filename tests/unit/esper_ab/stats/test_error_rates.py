@@ -27,7 +27,7 @@ def make_differences(wanted, pairs, mean=0.7):
     return (d - d.mean()) / d.std(ddof=1) + mean
 
 
-def test_the_rates_at_entries_of_the_table_equal_those_entries():
+def test_the_error_rate_at_a_table_entry_equals_the_entry():
     pairs_index = table.PAIRS.index(10)
     law_index = table.SKEWNESS.index(3.5)
     d = make_differences(table.SAMPLE[pairs_index][law_index], 10)
@@ -56,7 +56,7 @@ def draw_skewed(rng, size, skew):
     ],
 )
 @pytest.mark.parametrize("comparisons", [1, 4])
-def test_the_rates_agree_with_simulations_of_plans_that_the_package_makes(looks, kind, comparisons):
+def test_the_error_rates_agree_with_simulated_plans(looks, kind, comparisons):
     """Simulated by tests/simulation, with alpha passed on; the table has looks at other shares of the pairs."""
     rule = procedure.Rule(looks, paths=100_000)
     rng = np.random.default_rng(7)
@@ -84,7 +84,7 @@ def test_rare_collapses_have_the_known_error_rates(share, looks, rate):
     assert rate_of_tail(rare, plan) == pytest.approx(rate, abs=0.03)
 
 
-def test_the_rate_rises_with_comparisons_and_falls_with_pairs():
+def test_the_error_rate_rises_with_comparisons_and_falls_with_pairs():
     plans = [LookPlan(looks="one look", first=10, comparisons=count) for count in (1, 2, 3, 8, 40)]
     rates = [rate_of_skewness(make_differences(1.0, 10), plan) for plan in plans]
     assert rates == sorted(rates)
@@ -93,7 +93,7 @@ def test_the_rate_rises_with_comparisons_and_falls_with_pairs():
 
 
 @pytest.mark.parametrize("law", [2, 3, 4])
-def test_the_stated_rate_is_at_least_the_true_one_for_half_of_the_false_claims(law):
+def test_the_stated_error_rate_covers_the_true_rate_in_half_of_false_claims(law):
     rng = np.random.default_rng(law)
     n = 10
     d = draw_skewed(rng, (20_000, n), table.SKEWNESS[law])
@@ -104,13 +104,13 @@ def test_the_stated_rate_is_at_least_the_true_one_for_half_of_the_false_claims(l
     assert np.mean(np.array(stated) >= true) == pytest.approx(0.5, abs=0.1)
 
 
-def test_most_normal_differences_have_no_stated_rate():
+def test_most_normal_differences_have_no_stated_error_rate():
     d = np.random.default_rng(3).standard_normal((2_000, 10))
     have_rate = [rate_of_skewness(differences, ONE_OF_10) is not None for differences in d]
     assert np.mean(have_rate) == pytest.approx(0.2, abs=0.03)
 
 
-def test_a_claim_larger_than_nearly_all_false_ones_has_no_stated_rate():
+def test_a_very_large_difference_has_no_stated_error_rate():
     assert rate_of_skewness(make_differences(2.0, 10, mean=1.0), ONE_OF_10) > 0.2
     assert rate_of_skewness(make_differences(2.0, 10, mean=20.0), ONE_OF_10) is None
 
@@ -126,6 +126,6 @@ def test_a_claim_larger_than_nearly_all_false_ones_has_no_stated_rate():
         ([1.0, 1.0, 1.0, 1.0, 1.0, -19.0], None),
     ],
 )
-def test_a_far_tail_is_further_from_the_other_differences_than_they_are_from_each_other(differences, count):
+def test_a_far_tail_is_separated_by_more_than_the_range_of_the_rest(differences, count):
     far = far_tail(np.array(differences))
     assert (far and far.count) == count

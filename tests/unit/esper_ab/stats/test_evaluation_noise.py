@@ -12,7 +12,7 @@ steps = st.integers(1, 64)
 
 
 @given(ratios, trainings, steps, st.lists(st.integers(1, 10_000), min_size=1, max_size=40))
-def test_no_other_number_of_whole_episodes_is_better(ratio, training, step, grid):
+def test_the_best_number_of_episodes_minimises_variance_times_cost(ratio, training, step, grid):
     eval_episodes = best_eval_episodes(ratio, training, step)
     most = most_eval_episodes(training, step)
     assert eval_episodes % step == 0
@@ -23,14 +23,14 @@ def test_no_other_number_of_whole_episodes_is_better(ratio, training, step, grid
 
 
 @given(trainings)
-def test_without_policy_variance_the_most_episodes_come_within_a_quarter_of_infinitely_many(training):
+def test_the_maximum_number_of_episodes_is_nearly_as_good_as_infinitely_many(training):
     """The product falls towards 1; the limit on episodes keeps it up to a quarter above, plus the rounding."""
     eval_episodes = best_eval_episodes(0.0, training, 1)
     assert eval_episodes == most_eval_episodes(training, 1)
     assert variance_times_cost(eval_episodes, 0.0, training) <= 1.25 + 1 / eval_episodes
 
 
-def test_the_best_number_of_episodes_equals_a_value_worked_by_hand():
+def test_the_best_number_of_episodes_equals_a_value_computed_by_hand():
     """96 training episodes and policies that vary an eighth as much as episodes: sqrt(96 * 8) = 27.7."""
     assert best_eval_episodes(1 / 8, 96.0, 1) == 28
     assert best_eval_episodes(1 / 8, 96.0, 8) in (24, 32)

@@ -11,15 +11,13 @@ from esper_ab.stats.floats import floats, norm, two
 
 
 @pytest.mark.parametrize(("a", "b"), [([1.0], [1.0, 2.0]), ([[1.0]], [[2.0]]), ([1.0], [float("inf")])])
-def test_unequal_lists_and_infinity_are_refused(a: list[float], b: list[float]) -> None:
+def test_unequal_lists_and_infinite_values_are_refused(a: list[float], b: list[float]) -> None:
     with pytest.raises(ValueError, match="must be"):
         two(a, b)
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20), st.integers(-1000, 900), st.randoms())
-def test_the_norm_scales_with_its_values_and_ignores_their_order(
-    values: list[float], power: int, random: random.Random
-) -> None:
+def test_the_norm_equals_the_euclidean_norm(values: list[float], power: int, random: random.Random) -> None:
     assert norm(floats(values)) == pytest.approx(math.hypot(*values))
     values = [value for value in values if abs(value) > 1e-3]
     if values:

@@ -44,7 +44,7 @@ def half_width(estimate):
 
 
 @pytest.mark.parametrize("level", ["checkpoints", "trainings"])
-def test_the_forecast_width_agrees_with_new_scores(level):
+def test_the_predicted_interval_width_agrees_with_new_scores(level):
     """The median over a hundred plans with the advised numbers."""
     rng = np.random.default_rng(1)
     sizes = {}
@@ -64,14 +64,14 @@ def test_the_forecast_width_agrees_with_new_scores(level):
         assert np.median(reached) == pytest.approx(1.0, abs=0.08)
 
 
-def test_four_times_the_items_halve_the_interval_of_checkpoints():
+def test_four_times_as_many_items_halve_the_interval_of_checkpoints():
     estimate = msgspec.structs.replace(TODAY, level="checkpoints", se=2.0**0.5, df=199.0)
     advice = item_advice(estimate, 0.05)
     assert 785 < advice.items_needed <= 800
     assert (advice.runs_needed, advice.cheapest) == (None, None)
 
 
-def test_no_number_of_runs_makes_up_for_few_items():
+def test_no_number_of_runs_compensates_for_too_few_items():
     advice = item_advice(TODAY, 0.05)
     assert advice.runs_needed is None  # 1.5 of 4 comes from items alone
     assert advice.items_needed is None
@@ -81,7 +81,7 @@ def test_no_number_of_runs_makes_up_for_few_items():
 
 @settings(deadline=None, max_examples=30)
 @given(st.floats(1.0, 5_000.0), st.floats(0.4, 0.9), st.floats(0.1, 3.0), st.floats(0.1, 3.0), st.floats(0.0, 0.1))
-def test_no_plan_is_cheaper(run_cost, factor, v_runs, v_items, v_residual):
+def test_the_advised_plan_is_the_cheapest(run_cost, factor, v_runs, v_items, v_residual):
     se = (v_runs + v_items - v_residual) ** 0.5
     estimate = msgspec.structs.replace(TODAY, v_runs=v_runs, v_items=v_items, v_residual=v_residual, se=se)
     advice = item_advice(estimate, 0.05, factor=factor, run_cost=run_cost)
@@ -91,13 +91,13 @@ def test_no_plan_is_cheaper(run_cost, factor, v_runs, v_items, v_residual):
     assert advice.cheapest.cost == 2 * advice.cheapest.runs * (run_cost + advice.cheapest.items)
 
 
-def test_dear_runs_are_replaced_by_items_and_cheap_ones_are_not():
+def test_expensive_runs_are_replaced_by_items():
     cheap = item_advice(TODAY, 0.05, run_cost=1.0).cheapest
     dear = item_advice(TODAY, 0.05, run_cost=1e5).cheapest
     assert cheap.runs > 1.4 * dear.runs
     assert cheap.items < dear.items / 1.4
 
 
-def test_no_advice_without_a_test():
+def test_there_is_no_item_advice_without_a_test():
     constant = item_difference(shared_items(np.ones((6, 20)), np.zeros((6, 20)), paired=False), "trainings")
     assert item_advice(constant, 0.05) is None

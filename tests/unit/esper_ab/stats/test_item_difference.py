@@ -47,7 +47,7 @@ def assert_close(actual, expected):
             assert value == pytest.approx(other, rel=1e-7, abs=1e-12)
 
 
-def test_the_components_equal_their_definitions():
+def test_the_variance_components_equal_their_definitions():
     """Seven runs each, items in four clusters of three: sums written out."""
     rng = np.random.default_rng(1)
     clusters = np.repeat(np.arange(4), 3)
@@ -75,7 +75,7 @@ def test_the_components_equal_their_definitions():
 
 @settings(deadline=None)
 @given(scores())
-def test_the_variance_of_clusters_equals_that_of_a_jackknife(data):
+def test_the_variance_of_clusters_equals_a_jackknife_estimate(data):
     result = item_difference(shared_items(**data), "checkpoints")
     clusters = data["clusters"]
     d = data["a"].mean(0) - data["b"].mean(0)
@@ -90,7 +90,7 @@ def test_the_variance_of_clusters_equals_that_of_a_jackknife(data):
 
 @settings(deadline=None)
 @given(scores(tasks=True), st.sampled_from(LEVELS))
-def test_swapped_groups_change_the_sign_only(data, level):
+def test_swapping_the_groups_changes_only_the_sign(data, level):
     base = item_difference(shared_items(**data), level)
     swapped = item_difference(shared_items(**{**data, "a": data["b"], "b": data["a"]}), level)
     mean, *rest = numbers(swapped)
@@ -99,7 +99,7 @@ def test_swapped_groups_change_the_sign_only(data, level):
 
 @settings(deadline=None)
 @given(scores(tasks=True), st.sampled_from(LEVELS), st.sampled_from([-3.0, 0.25, 10.0]))
-def test_a_shift_of_one_group_moves_the_mean_only(data, level, shift):
+def test_a_shift_of_one_group_moves_only_the_mean(data, level, shift):
     base = item_difference(shared_items(**data), level)
     moved = item_difference(shared_items(**{**data, "a": data["a"] + shift}), level)
     assert moved.mean == pytest.approx(base.mean + shift)
@@ -112,7 +112,7 @@ def test_a_shift_of_one_group_moves_the_mean_only(data, level, shift):
 
 @settings(deadline=None)
 @given(scores(tasks=True), st.sampled_from(LEVELS), st.sampled_from([0.01, 100.0]))
-def test_a_unit_scales_the_mean_and_its_error_and_leaves_the_test(data, level, unit):
+def test_the_unit_of_scores_does_not_affect_the_test(data, level, unit):
     base = item_difference(shared_items(**data), level)
     scaled = item_difference(shared_items(**{**data, "a": unit * data["a"], "b": unit * data["b"]}), level)
     assert_close([scaled.mean, scaled.t, scaled.df, scaled.p], [unit * base.mean, base.t, base.df, base.p])
@@ -124,7 +124,7 @@ def test_a_unit_scales_the_mean_and_its_error_and_leaves_the_test(data, level, u
 
 @settings(deadline=None)
 @given(scores(runs=(1, 1)))
-def test_one_run_each_without_clusters_is_the_paired_t_over_items(data):
+def test_the_test_of_single_runs_equals_the_paired_t_over_items(data):
     result = item_difference(shared_items(data["a"], data["b"], paired=False), "checkpoints")
     expected = paired_difference(data["a"][0], data["b"][0])
     assert_close([result.mean, result.se, result.t, result.p], [expected.mean, expected.se, expected.t, expected.p])
@@ -134,7 +134,7 @@ def test_one_run_each_without_clusters_is_the_paired_t_over_items(data):
 
 @settings(deadline=None)
 @given(scores(), st.sampled_from(LEVELS))
-def test_one_item_per_cluster_is_no_cluster(data, level):
+def test_clusters_of_one_item_have_no_effect(data, level):
     items = data["a"].shape[1]
     alone = shared_items(**{**data, "clusters": np.arange(items)[::-1] * 7})
     plain = shared_items(data["a"], data["b"], paired=data["paired"])
@@ -143,7 +143,7 @@ def test_one_item_per_cluster_is_no_cluster(data, level):
 
 @settings(deadline=None)
 @given(scores(tasks=True), st.sampled_from(LEVELS), st.randoms(use_true_random=False))
-def test_the_order_of_items_does_not_matter(data, level, random):
+def test_the_order_of_items_does_not_affect_the_test(data, level, random):
     order = list(range(data["a"].shape[1]))
     random.shuffle(order)
     moved = {key: data[key][..., order] for key in ("a", "b", "clusters", "tasks")}
@@ -153,7 +153,7 @@ def test_the_order_of_items_does_not_matter(data, level, random):
 
 @settings(deadline=None)
 @given(scores(tasks=True))
-def test_tasks_are_strata(data):
+def test_tasks_are_treated_as_strata(data):
     """The difference is the mean of the tasks' differences, and the variances of items add up."""
     whole = item_difference(shared_items(**data), "checkpoints")
     parts = []
@@ -174,7 +174,7 @@ def test_tasks_are_strata(data):
 
 @settings(deadline=None)
 @given(scores(), scores())
-def test_the_variances_of_groups_with_different_items_add_up(data, other):
+def test_the_variances_of_groups_with_different_items_are_added(data, other):
     a = data["a"]
     b = other["b"]
     numbers_b = other["clusters"] + 1000
@@ -190,7 +190,7 @@ def test_the_variances_of_groups_with_different_items_add_up(data, other):
     assert result.mean == pytest.approx(a.mean() - b.mean())
 
 
-def test_different_items_of_the_same_clusters_vary_together():
+def test_different_items_of_the_same_clusters_are_correlated():
     """An effect of a scene that both groups see cancels."""
     rng = np.random.default_rng(2)
     scene = np.repeat(np.arange(30), 4)
@@ -205,7 +205,7 @@ def test_different_items_of_the_same_clusters_vary_together():
     assert apart.v_items > 100 * together.v_items
 
 
-def test_tasks_with_the_same_clusters_vary_together():
+def test_tasks_with_the_same_clusters_are_correlated():
     """Each scene has an item in both tasks, so the scenes' means over tasks are the units."""
     rng = np.random.default_rng(9)
     a = rng.random((1, 40)) + np.tile(rng.normal(0.0, 1.0, 20), 2)
@@ -218,7 +218,7 @@ def test_tasks_with_the_same_clusters_vary_together():
     assert (estimate.df, estimate.effective_clusters) == (pytest.approx(19.0), pytest.approx(20.0))
 
 
-def test_tasks_of_groups_with_different_items_add_up():
+def test_the_variances_of_tasks_with_different_items_are_added():
     """Four strata: two tasks of each group, with different numbers of items."""
     rng = np.random.default_rng(10)
     a = rng.random((4, 30))
@@ -237,7 +237,7 @@ def test_tasks_of_groups_with_different_items_add_up():
     assert (estimate.items, estimate.clusters, estimate.runs_a, estimate.runs_b) == (24, 24, 4, 5)
 
 
-def test_runs_with_the_same_seed_share_noise():
+def test_noise_shared_by_runs_of_a_pair_cancels():
     """Noise that both runs of a pair share is in no component of paired runs."""
     rng = np.random.default_rng(3)
     noise = rng.normal(0.0, 5.0, (8, 40))
@@ -259,7 +259,7 @@ def test_runs_with_the_same_seed_share_noise():
         (np.full((6, 30), 0.1 + 0.2), np.full((6, 30), 0.3), None),  # only rounding
     ],
 )
-def test_no_test_without_spread_or_with_one_cluster(level, a, b, clusters):
+def test_there_is_no_test_without_spread_or_with_one_cluster(level, a, b, clusters):
     result = item_difference(shared_items(a, b, paired=False, clusters=clusters), level)
     assert (result.se, result.t, result.p, result.df, result.interval(0.05)) == (None, None, None, 0.0, None)
     assert not math.isnan(result.mean)
@@ -268,7 +268,7 @@ def test_no_test_without_spread_or_with_one_cluster(level, a, b, clusters):
     assert result.anytime_interval(20.0) is None
 
 
-def test_no_test_if_few_clusters_differ():
+def test_there_is_no_test_if_few_clusters_differ():
     """A claim would depend on five of forty scenes; the paired t has the same rule."""
     a = np.zeros((1, 80))
     a[0, [0, 2, 4, 6, 8]] = 1.0
@@ -284,7 +284,7 @@ def test_no_test_if_few_clusters_differ():
     assert item_difference(apart, "checkpoints").degenerate
 
 
-def test_no_test_if_a_task_has_a_constant_difference():
+def test_there_is_no_test_if_a_task_has_a_constant_difference():
     tasks = np.repeat([0, 1], 15)
     a = np.where(tasks == 0, 0.3, 0.6)[None]
     result = item_difference(shared_items(a, np.zeros((1, 30)), paired=False, tasks=tasks), "checkpoints")
@@ -293,7 +293,7 @@ def test_no_test_if_a_task_has_a_constant_difference():
 
 
 @pytest.mark.parametrize("runs", [1, 2])
-def test_trainings_need_three_runs_in_both_groups(runs):
+def test_a_test_of_trainings_needs_three_runs_per_group(runs):
     rng = np.random.default_rng(6)
     scores_of = shared_items(rng.random((9, 30)), rng.random((runs, 30)), paired=False)
     result = item_difference(scores_of, "trainings")
@@ -301,7 +301,7 @@ def test_trainings_need_three_runs_in_both_groups(runs):
     assert item_difference(scores_of, "checkpoints").t is not None
 
 
-def test_fewer_than_six_runs_get_fewer_degrees_of_freedom():
+def test_fewer_than_six_runs_reduce_the_degrees_of_freedom():
     rng = np.random.default_rng(7)
     a = rng.random((6, 50)) + rng.normal(0.0, 0.05, (6, 1))
     b = rng.random((6, 50)) + rng.normal(0.0, 0.05, (6, 1))
@@ -323,7 +323,7 @@ def test_fewer_than_six_runs_get_fewer_degrees_of_freedom():
         ({"clusters": [1]}, "one number per item"),
     ],
 )
-def test_scores_that_do_not_fit_are_refused(change, message):
+def test_scores_with_inconsistent_shapes_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         shared_items(**{"a": [[1.0, 2.0]], "b": [[1.0, 2.0]], "paired": False, **change})
 
@@ -358,7 +358,7 @@ def small_scores(draw):
 
 @settings(deadline=None, max_examples=300)
 @given(small_scores(), st.sampled_from(LEVELS))
-def test_every_number_is_finite_and_nothing_warns(data, level):
+def test_every_number_of_an_item_difference_is_finite(data, level):
     found = item_difference(data, level)
     present = [value for value in numbers(found) if value is not None]
     assert all(math.isfinite(value) for value in present)

@@ -28,7 +28,7 @@ def test_paired_difference_equals_scipy(rows):
         ([71.0], [70.0], 1.0, None, False),
     ],
 )
-def test_constant_differences_and_a_single_pair_have_a_mean_and_no_t(a, b, mean, sd, degenerate):
+def test_constant_differences_and_single_pairs_have_no_t(a, b, mean, sd, degenerate):
     result = paired_difference(a, b)
     assert (result.mean, result.sd, result.degenerate) == (pytest.approx(mean), sd, degenerate)
     assert (result.t, result.p, result.low, result.high) == (None, None, None, None)

@@ -34,14 +34,14 @@ def compare_runs(x, n, y, m, success=1.0):
     ("table", "low", "high"),
     [((59, 6, 16, 80), -0.1186, -0.0046), ((1, 1, 7, 12), -0.507, -0.026), ((36, 12, 2, 0), 0.0569, 0.3404)],
 )
-def test_intervals_of_pairs_equal_published_ones(table, low, high):
+def test_intervals_of_paired_proportions_equal_published_intervals(table, low, high):
     """Cavo et al. 2012 and Bentur et al. 2009, in Fagerland, Lydersen & Laake (2017), chapter 8; Newcombe (1998)."""
     assert compare_pairs(*table).newcombe(0.05) == pytest.approx((low, high), abs=6e-4 if low == -0.507 else 5e-5)
 
 
 @settings(deadline=None)
 @given(samples, ps)
-def test_unpaired_runs_agree_with_scipy_and_statsmodels(sample, p):
+def test_unpaired_proportions_agree_with_scipy_and_statsmodels(sample, p):
     x, n, y, m = sample
     comparison = compare_runs(*sample)
     fisher = stats.fisher_exact([[x, n - x], [y, m - y]])[1]
@@ -55,7 +55,7 @@ def test_unpaired_runs_agree_with_scipy_and_statsmodels(sample, p):
 
 
 @pytest.mark.parametrize(("n", "m"), [(6, 6), (6, 20), (9, 13), (15, 15)])
-def test_boschloos_p_is_the_largest_probability_of_tables_that_fisher_finds_as_unlikely(n, m):
+def test_boschloos_p_equals_an_enumeration_of_all_tables(n, m):
     """Enumerate all tables by scipy's Fisher test. No bound is exceeded at any common chance of success."""
     chances = np.linspace(0.0, 1.0, 801)
     likely = (stats.binom.pmf(np.arange(size + 1), size, chances[:, None]) for size in (n, m))
@@ -81,7 +81,7 @@ def test_fishers_test_decides_with_more_than_a_million_tables():
 
 
 @pytest.mark.parametrize(("runs", "first", "second"), [(14, 0.95, 0.5), (20, 0.9, 0.5), (40, 0.8, 0.5)])
-def test_unpaired_runs_have_a_power_of_80_percent_for_these_differences(runs, first, second):
+def test_unpaired_proportions_have_the_documented_power(runs, first, second):
     """Exact; the interval must exclude 0, too. Fisher's test needs 17, 23 and 44 runs."""
     power = 0.0
     for x in range(runs + 1):
@@ -94,7 +94,7 @@ def test_unpaired_runs_have_a_power_of_80_percent_for_these_differences(runs, fi
 
 
 @given(tables, ps)
-def test_pairs_have_a_binomial_p_and_newcombes_interval(table, p):
+def test_paired_proportions_have_newcombes_interval(table, p):
     comparison = compare_pairs(*table)
     (_, only_a, only_b, _) = table
     assert comparison.p == (pytest.approx(stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0)
@@ -103,7 +103,7 @@ def test_pairs_have_a_binomial_p_and_newcombes_interval(table, p):
 
 
 @given(tables, ps, st.sampled_from((1.0, 100.0)))
-def test_swapping_the_groups_flips_signs_and_percent_scale_the_interval(table, p, success):
+def test_swapping_the_groups_mirrors_the_interval(table, p, success):
     both, only_a, only_b, neither = table
     comparison = compare_pairs(*table, success=success)
     swapped = compare_pairs(both, only_b, only_a, neither)
@@ -114,7 +114,7 @@ def test_swapping_the_groups_flips_signs_and_percent_scale_the_interval(table, p
 
 
 @given(tables)
-def test_only_pairs_that_disagree_are_evidence(table):
+def test_only_discordant_pairs_are_evidence(table):
     _, only_a, only_b, _ = table
     evidence = compare_pairs(*table).log_evidence()
     assert evidence == pytest.approx(compare_pairs(0, only_a, only_b, 1).log_evidence(), abs=1e-9)
@@ -123,7 +123,7 @@ def test_only_pairs_that_disagree_are_evidence(table):
 
 
 @given(st.integers(0, 12), st.integers(0, 12))
-def test_the_evidence_is_a_martingale_if_groups_do_not_differ(x, y):
+def test_the_evidence_is_a_martingale_if_the_groups_do_not_differ(x, y):
     """One more pair that disagrees, for either group with probability 1/2, keeps the expected evidence."""
     now, more_a, more_b = (
         math.exp(compare_pairs(1, *disagreeing, 1).log_evidence()) for disagreeing in ((x, y), (x + 1, y), (x, y + 1))
@@ -142,7 +142,7 @@ def test_an_anytime_interval_contains_newcombes_interval(table, evidence):
 
 @settings(deadline=None)
 @given(tables, ps)
-def test_an_interval_spans_newcombes_for_all_pairs_and_for_those_that_disagree(table, p):
+def test_the_interval_contains_newcombes_interval_for_discordant_pairs(table, p):
     both, only_a, only_b, neither = table
     intervals = [compare_pairs(*table).newcombe(p), compare_pairs(0, only_a, only_b, neither + both).newcombe(p)]
     low, high = compare_pairs(*table).interval(p)
@@ -151,7 +151,7 @@ def test_an_interval_spans_newcombes_for_all_pairs_and_for_those_that_disagree(t
 
 
 @pytest.mark.parametrize(("pairs", "margin"), [(20, 0.105), (20, 0.165), (30, 0.07), (30, 0.12), (40, 0.05), (40, 0.1)])
-def test_equivalence_errs_in_at_most_5_percent_if_all_pairs_that_disagree_favour_one_group(pairs, margin):
+def test_false_equivalence_of_paired_outcomes_stays_below_5_percent(pairs, margin):
     """Exact, at a true difference of the margin, with half of the other pairs at 1."""
     wrong = 0.0
     for only_a in range(pairs // 4):
@@ -174,7 +174,7 @@ def test_equivalence_errs_in_at_most_5_percent_if_all_pairs_that_disagree_favour
         (21, 0.45, 0.047),
     ],
 )
-def test_equivalence_of_unpaired_runs_errs_at_wide_margins_as_often_as_the_page_says(runs, margin, rate):
+def test_false_equivalence_of_unpaired_outcomes_has_the_documented_rate(runs, margin, rate):
     """Exact, at a true difference of the margin, for the least favourable chances of success."""
     counts_of_ones = range(runs + 1)
     limits = [[compare_runs(x, runs, y, runs).interval(0.05) for y in counts_of_ones] for x in counts_of_ones]
@@ -187,7 +187,7 @@ def test_equivalence_of_unpaired_runs_errs_at_wide_margins_as_often_as_the_page_
 
 
 @pytest.mark.parametrize("margin", [0.1, 0.15, 0.2])
-def test_looks_after_every_pair_find_equivalence_wrongly_in_at_most_5_percent(margin):
+def test_looks_after_every_pair_keep_false_equivalence_below_5_percent(margin):
     """Exact over 200 pairs, at a true difference of the margin, if all pairs that disagree favour one group."""
     undecided, wrong = {0: 1.0}, 0.0  # probability by the number of pairs that disagree
     for pairs in range(1, 201):

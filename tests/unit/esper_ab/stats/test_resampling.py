@@ -14,7 +14,7 @@ from esper_ab.stats.resampling import batches
         (2_000, 10**9, 500),
     ],
 )
-def test_very_many_runs_are_resampled_less_often_and_in_pieces(resamples, runs, total):
+def test_very_many_runs_are_resampled_in_batches(resamples, runs, total):
     pieces = list(batches(resamples, runs))
     assert sum(pieces) == total
     assert min(pieces) >= 1

@@ -14,7 +14,7 @@ SCALES = st.integers(-30, 30).map(lambda power: 10.0**power)
 
 
 @given(SCALES)
-def test_no_unit_is_too_small_or_too_large_for_a_test(scale):
+def test_the_unit_of_outcomes_does_not_affect_the_t_test(scale):
     """Losses around 1e-7 are distinguished like percentages."""
     a = A * scale
     b = B * scale
@@ -26,7 +26,7 @@ def test_no_unit_is_too_small_or_too_large_for_a_test(scale):
 
 
 @given(SCALES, st.floats(-5.0, 5.0))
-def test_rounding_is_no_spread(scale, shift):
+def test_rounding_errors_are_not_treated_as_spread(scale, shift):
     a = A * scale
     b = a - shift * scale
     assert degenerate(a, b)
@@ -34,13 +34,13 @@ def test_rounding_is_no_spread(scale, shift):
     assert adjusted_difference(a, b, [(0, 1)] * 7, 1).sd == 0.0
 
 
-def test_outcomes_of_zero_have_no_resolution_and_are_alike():
+def test_outcomes_of_zero_are_treated_as_equal():
     assert resolution([0.0, 0.0], [0.0, 0.0]) == 0.0
     assert alike([0.0, 0.0], [0.0, 0.0]) == 2
 
 
 @given(st.integers(1, 5), st.integers(9, 40).map(lambda power: 10.0**power), st.sampled_from(["a", "b", "both"]))
-def test_huge_outcomes_of_some_pairs_never_make_other_differences_equal(pairs, penalty, side):
+def test_huge_outcomes_of_some_pairs_do_not_hide_other_differences(pairs, penalty, side):
     a = A.copy()
     b = B.copy()
     for outcomes in {"a": [a], "b": [b], "both": [a, b]}[side]:
@@ -52,7 +52,7 @@ def test_huge_outcomes_of_some_pairs_never_make_other_differences_equal(pairs, p
 
 
 @given(st.floats(1e9, 1e40), st.integers(0, 6))
-def test_one_large_run_never_makes_other_runs_equal(penalty, index):
+def test_one_large_run_does_not_make_other_runs_equal(penalty, index):
     a = A.copy()
     a[index] = penalty
     runs = np.concatenate((a, B + 0.01))
@@ -60,7 +60,7 @@ def test_one_large_run_never_makes_other_runs_equal(penalty, index):
     assert welch(a.tolist(), B.tolist()).t is not None
 
 
-def test_one_tiny_pair_and_outcomes_of_zero_never_make_rounding_a_spread():
+def test_a_tiny_pair_does_not_turn_rounding_into_spread():
     a = [0.1 + 0.2] * 9
     b = [0.3] * 9
     for more in ([1e-300], [0.0] * 11):
@@ -68,20 +68,20 @@ def test_one_tiny_pair_and_outcomes_of_zero_never_make_rounding_a_spread():
 
 
 @given(SCALES)
-def test_differences_far_below_a_common_offset_are_rounding(scale):
+def test_differences_far_below_a_common_offset_are_treated_as_rounding(scale):
     a = (1e12 + A) * scale
     b = (1e12 + B) * scale
     assert (alike(a, b), paired_difference(a, b).sd) == (7, 0.0)
     assert welch(a.tolist(), b.tolist()).t is None
 
 
-def test_groups_without_spread_have_no_test_whatever_their_sizes():
+def test_groups_of_any_size_without_spread_have_no_test():
     """The rounding errors of a group are relative to its own outcomes."""
     assert welch([0.1 + 0.2, 0.3] * 4, [1e-30] * 8).t is None
 
 
 @given(SCALES, st.floats(0.1, 50.0), st.sampled_from([-1.0, 1.0]))
-def test_rounding_of_32_bit_floats_is_no_spread(scale, shift, sign):
+def test_rounding_of_32_bit_floats_is_not_treated_as_spread(scale, shift, sign):
     a = (A * scale).astype(np.float32)
     b = (a + np.float32(sign * shift * scale)).astype(np.float32)
     assert (alike(a, b), degenerate(a, b)) == (7, True)
@@ -91,7 +91,7 @@ def test_rounding_of_32_bit_floats_is_no_spread(scale, shift, sign):
 
 
 @given(SCALES, st.integers(7, 14))
-def test_near_copies_keep_their_spread(scale, digits):
+def test_nearly_equal_groups_keep_their_spread(scale, digits):
     """The groups differ by as little as rounding, but these differences still vary."""
     noise = 10.0**-digits * np.array([1.0, -0.4, 0.3, 0.8, -0.2, 0.5, 0.1])
     a = A * scale
@@ -101,20 +101,20 @@ def test_near_copies_keep_their_spread(scale, digits):
 
 
 @pytest.mark.parametrize("spread", [0.001, 0.01, 0.1])
-def test_a_small_spread_that_32_bit_floats_hold_is_a_spread(spread):
+def test_a_small_spread_above_32_bit_resolution_is_kept(spread):
     """4.00 in every pair but for a thousandth: outcomes printed with three decimals."""
     b = A - 4.0 + spread * np.array([1.0, -1.0, 0.0, 1.0, 0.0, -1.0, 1.0])
     assert alike(A, b) < 7
     assert paired_difference(A, b).t is not None
 
 
-def test_one_large_pair_never_makes_its_own_difference_equal_to_the_others():
+def test_the_difference_of_one_large_pair_is_not_equal_to_the_others():
     a = np.append(A, 1e10 + 5000.0)
     b = np.append(A - 4.0, 1e10)
     assert alike(a, b) == 7
 
 
-def test_groups_that_differ_between_seeds_only_by_rounding_have_no_test():
+def test_groups_with_only_rounding_between_seeds_have_no_test():
     """Each group repeats one number, up to the noise of sums in another order."""
     jitter = 1e-6 * np.array([1.0, -2.0, 3.0, 0.0, -1.0, 2.0, 1.0])
     a = 71.25 + jitter

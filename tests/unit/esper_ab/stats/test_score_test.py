@@ -5,7 +5,7 @@ from esper_ab.stats.score_test import score_difference
 
 
 @pytest.mark.parametrize(("n", "m"), [(9, 9), (7, 12)])
-def test_the_interval_excludes_zero_exactly_if_the_test_rejects(n, m):
+def test_the_score_interval_excludes_zero_exactly_if_the_test_rejects(n, m):
     for p in (0.003, 0.05):
         for x in range(n + 1):
             for y in range(m + 1):
@@ -28,7 +28,7 @@ def likelihood_ratio_share(x, n, y, m, difference):
 
 
 @pytest.mark.parametrize(("x", "n", "y", "m"), [(13, 38, 32, 38), (5, 10, 2, 12), (40, 50, 20, 25)])
-def test_the_limits_are_where_the_score_reaches_z(x, n, y, m):
+def test_the_score_at_each_limit_equals_z(x, n, y, m):
     found = score_difference(x, n, y, m, 1.0)
     for limit in found.interval(0.05):
         b = likelihood_ratio_share(x, n, y, m, limit)
@@ -37,7 +37,7 @@ def test_the_limits_are_where_the_score_reaches_z(x, n, y, m):
         assert abs(found.mean - limit) / error == pytest.approx(1.959964, abs=1e-4)
 
 
-def test_an_interval_of_equal_certain_outcomes_has_a_width():
+def test_the_interval_of_equal_certain_outcomes_has_a_positive_width():
     low, high = score_difference(20, 20, 20, 20, 1.0).interval(0.05)
     assert low == pytest.approx(-high)
     assert 0.1 < high < 0.2

@@ -24,14 +24,14 @@ def average_over_subsets(scores: np.ndarray, outcomes: np.ndarray, n: int) -> fl
 
 
 @given(PAIRS)
-def test_best_of_n_is_the_mean_over_all_subsets(pair: np.ndarray) -> None:
+def test_best_of_n_equals_the_mean_over_all_subsets(pair: np.ndarray) -> None:
     scores, outcomes = pair
     expected = [average_over_subsets(scores, outcomes, n) for n in range(1, len(scores) + 1)]
     assert best_of_n(scores, outcomes) == pytest.approx(expected, abs=1e-9)
 
 
 @given(PAIRS, st.sampled_from([0.25, 1.0, 3.0]), VALUES)
-def test_a_score_that_orders_like_the_outcome_costs_nothing(pair: np.ndarray, factor: float, shift: float) -> None:
+def test_a_score_with_the_order_of_the_outcome_has_no_regret(pair: np.ndarray, factor: float, shift: float) -> None:
     outcomes = pair[1]
     scores = factor * outcomes + shift
     assert regret(scores, outcomes) == 0
@@ -40,7 +40,7 @@ def test_a_score_that_orders_like_the_outcome_costs_nothing(pair: np.ndarray, fa
 
 
 @given(PAIRS, st.sampled_from([0.25, 2.0, 64.0]), st.integers(-8, 8))
-def test_a_positive_multiple_and_a_constant_change_nothing(pair: np.ndarray, factor: float, shift: int) -> None:
+def test_scaling_or_shifting_a_score_changes_no_result(pair: np.ndarray, factor: float, shift: int) -> None:
     scores, outcomes = pair
     other = factor * (scores + shift)
     assert np.array_equal(best_of_n(other, outcomes), best_of_n(scores, outcomes))
@@ -49,7 +49,7 @@ def test_a_positive_multiple_and_a_constant_change_nothing(pair: np.ndarray, fac
     assert linear_distance(other, outcomes) == pytest.approx(linear_distance(scores, outcomes), abs=1e-7)
 
 
-def test_the_sign_of_a_score_matters() -> None:
+def test_the_opposite_of_the_outcome_is_the_worst_score() -> None:
     """The opposite of the outcome is as far from it as a score can be."""
     outcomes = [1.0, 2.0, 4.0]
     assert regret(outcomes, outcomes) == 0
@@ -60,7 +60,7 @@ def test_the_sign_of_a_score_matters() -> None:
 
 
 @given(PAIRS)
-def test_worst_pairs_are_in_the_wrong_order_and_the_first_bounds_every_choice(pair: np.ndarray) -> None:
+def test_the_worst_pair_bounds_the_loss_of_every_choice(pair: np.ndarray) -> None:
     scores, outcomes = pair
     wrong_pairs = worst_pairs(scores, outcomes, 9)
     taken = [index for wrong in wrong_pairs for index in (wrong.preferred, wrong.better)]

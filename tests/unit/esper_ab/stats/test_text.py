@@ -13,14 +13,14 @@ def test_an_uncertain_share_is_never_shown_as_100_percent(alpha):
 
 
 @pytest.mark.parametrize(("level", "text"), [(0.95, "95 %"), (0.99952, "99.952 %"), (1.0, "100 %"), (0.05, "5 %")])
-def test_a_probability_is_a_percentage(level, text):
+def test_a_probability_is_printed_as_a_percentage(level, text):
     assert percent(level) == text
 
 
 @given(st.floats(1e-8, 1.0), st.floats(1e-8, 0.5))
 @example(1.0000000000000002e-08, 1e-08)
 @example(0.5, 0.49999999999999994)
-def test_p_is_printed_on_its_own_side_of_the_bound(p, bound):
+def test_a_printed_p_stays_on_its_side_of_the_bound(p, bound):
     text, bound_text = p_beside(p, bound)
     printed = float(text.split()[1])
     printed_bound = float(bound_text)
@@ -39,7 +39,7 @@ def test_p_is_printed_on_its_own_side_of_the_bound(p, bound):
         (8e-5, 5e-5, ("= 8e-05", "5e-05")),
     ],
 )
-def test_p_has_enough_digits_to_differ_from_its_bound(p, bound, texts):
+def test_a_printed_p_has_enough_digits_to_differ_from_its_bound(p, bound, texts):
     assert p_beside(p, bound) == texts
 
 

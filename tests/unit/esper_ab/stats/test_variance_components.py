@@ -15,7 +15,7 @@ def draw_outcomes(rng, runs, policy_sd, episode_sd, mean=50.0):
 
 
 @pytest.mark.parametrize("policy_sd", [0.0, 2.0, 6.0])
-def test_estimates_are_unbiased_and_limits_cover(policy_sd):
+def test_the_estimates_of_components_are_unbiased(policy_sd):
     """Two sets with different means; tolerances of four standard errors, and of four points on 80 %."""
     rng = np.random.default_rng(7)
     episode_sd = 5.0
@@ -45,7 +45,7 @@ def test_the_components_add_up_to_the_variance_of_the_outcomes(key, runs, policy
     assert estimate.variance(EPISODES) >= estimate.episode / EPISODES
 
 
-def test_all_pairs_of_three_groups_count_as_two():
+def test_all_pairs_of_three_groups_give_the_degrees_of_freedom_of_two():
     """Each pair's variance is twice a run's; the third pair adds no degree of freedom, so limits stay wide."""
     rng = np.random.default_rng(3)
     a, b, c = (draw_outcomes(rng, 9, 2.0, 3.0) for _ in range(3))
@@ -67,6 +67,6 @@ def test_all_pairs_of_three_groups_count_as_two():
         [np.full((5, 4), np.nan)],
     ],
 )
-def test_too_little_data_have_no_components(sets):
+def test_too_few_data_have_no_variance_components(sets):
     """No set, one degree of freedom, one episode each, nothing that varies, episodes alike, no number."""
     assert components(sets) is None

@@ -30,7 +30,7 @@ def test_welchs_t_agrees_with_scipy(a, b, p):
 
 
 @pytest.mark.parametrize("runs", [(6, 40), (10, 40), (10, 200), (20, 100)])
-def test_few_and_many_runs_of_one_law_with_collapses_rarely_differ(runs):
+def test_groups_of_unequal_size_with_equal_collapses_rarely_differ(runs):
     """If none of the few happens to collapse, they seem to vary little; Welch's t alone errs in up to 36 %."""
     rng = np.random.default_rng(5)
     for law in (
@@ -43,7 +43,7 @@ def test_few_and_many_runs_of_one_law_with_collapses_rarely_differ(runs):
 
 
 @pytest.mark.parametrize("runs", [(6, 40), (10, 40), (10, 200), (20, 100)])
-def test_few_runs_with_collapses_rarely_differ_from_many_without(runs):
+def test_collapses_in_the_smaller_group_rarely_cause_a_claim(runs):
     """Only the few can collapse; their law has the mean and SD of the many. Welch's t alone errs in up to 35 %."""
     rng = np.random.default_rng(7)
     for rate, depth in ((0.05, 20.0), (0.15, 6.0), (0.04, 10.0)):
@@ -56,7 +56,7 @@ def test_few_runs_with_collapses_rarely_differ_from_many_without(runs):
 
 
 @pytest.mark.parametrize(("runs", "sd", "least"), [((10, 100), 1.5, 215), ((10, 100), 2.0, 120), ((6, 40), 1.5, 94)])
-def test_a_wide_larger_group_costs_only_a_part_of_the_power_if_no_group_is_skewed(runs, sd, least):
+def test_a_larger_group_with_more_spread_keeps_part_of_the_power(runs, sd, least):
     """Normal runs, one SD of the smaller group apart: 61, 40 and 29 %; with a common spread 46, 19 and 19 %."""
     rng = np.random.default_rng(6)
     p_values = [
@@ -65,7 +65,7 @@ def test_a_wide_larger_group_costs_only_a_part_of_the_power_if_no_group_is_skewe
     assert sum(p <= 0.05 for p in p_values) > least
 
 
-def test_groups_of_equal_size_have_welchs_own_standard_error():
+def test_groups_of_equal_size_have_the_standard_error_of_welch():
     few = [1.0, 1.1, 0.9, 1.0, 1.05, 0.95]
     many = [10.0, -3.0, 4.0, 22.0, 7.0, -60.0]
     assert welch(few, many).t == pytest.approx(stats.ttest_ind(few, many, equal_var=False).statistic)
@@ -85,6 +85,6 @@ def test_samples_without_spread_have_no_test(a, b):
     assert welch([], b) is None
 
 
-def test_one_group_may_be_constant():
+def test_welchs_test_accepts_one_constant_group():
     result = welch([70.0] * 8, [72.0, 71.5, 73.0, 70.5, 72.5, 71.0, 74.0])
     assert (result.df, result.mean) == (pytest.approx(6.0), pytest.approx(70.0 - 504.5 / 7))

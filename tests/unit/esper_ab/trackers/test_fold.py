@@ -69,7 +69,7 @@ def record_calls(events, tracking=Tracking()):  # noqa: B008 frozen
     return tracker
 
 
-def test_trackers_get_every_run_once_with_its_episodes_and_evaluation():
+def test_a_tracker_receives_every_run_once():
     events = three_groups()
     tracker = record_calls(events)
     history = fold(events)
@@ -84,7 +84,7 @@ def test_trackers_get_every_run_once_with_its_episodes_and_evaluation():
     assert conclusion.numbers["shaped-simplified/low"] < conclusion.numbers["shaped-simplified/estimate"]
 
 
-def test_the_numbers_include_every_field_of_update_and_timing():
+def test_tracked_numbers_include_every_field_of_an_update():
     numbers = episode_numbers(RECORD)
     for name in PPOUpdate.__struct_fields__:
         assert name == "heads" or numbers[f"ppo/{name}"] == float(getattr(RECORD.ppo, name))
@@ -93,14 +93,14 @@ def test_the_numbers_include_every_field_of_update_and_timing():
     assert numbers["train/outcome"] == sum(env.outcome for env in RECORD.envs) / len(RECORD.envs)
 
 
-def test_missing_numbers_are_left_out():
+def test_missing_numbers_are_not_tracked():
     failed = tuple(replace(env, measures=env.measures | {"val_loss": None}, reward_sum=None) for env in RECORD.envs)
     numbers = episode_numbers(replace(RECORD, envs=failed, ppo=None))
     assert not {"measure/val_loss", "train/reward"} & set(numbers)
     assert not any(name.startswith("ppo/") for name in numbers)
 
 
-def test_a_lost_run_is_failed_and_an_unfinished_experiment_has_no_comparison():
+def test_a_lost_run_is_tracked_as_failed():
     events = [event for event in SMALL if not isinstance(event, RunEvaluated)][:-1]
     lost = next(event.run.name for event in events if isinstance(event, RunStarted))
     tracker = record_calls(
@@ -111,13 +111,13 @@ def test_a_lost_run_is_failed_and_an_unfinished_experiment_has_no_comparison():
     assert set(tracker.concluded) == {lost}
 
 
-def test_tags_begin_with_the_name_of_the_variant():
+def test_the_tags_of_a_run_begin_with_the_name_of_its_variant():
     tracker = record_calls(SMALL, Tracking(tags={"shaped": ("old", "shaped"), "other": ("x",)}))
     assert tracker.begun["shaped/1"].tags == ("shaped", "old")
     assert tracker.begun["simplified/0"].tags == ("simplified",)
 
 
-def test_ids_follow_from_digest_and_first_time():
+def test_the_id_of_an_experiment_follows_from_digest_and_start_time():
     assert experiment_id(SMALL[0], FIRST) == identity(SMALL[0].plan.digest, FIRST)
     assert experiment_id(SMALL[0], FIRST) != experiment_id(SMALL[0], FIRST.replace("23:30", "23:31"))
     assert identity("0f3c", FIRST) == "3efabe3dd15e2141"  # the same in every process, unlike hash()
@@ -131,7 +131,7 @@ def tracking_of_flags(track, wandb_mode=None):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_missing_library_is_refused_with_its_extra(name, monkeypatch):
+def test_the_refusal_of_a_missing_tracker_library_names_the_extra(name, monkeypatch):
     assert tracking_of_flags(name) != Tracking()
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(UsageError, match=rf"pip install 'esper-ab\[{name}\]'"):
@@ -149,7 +149,7 @@ def test_the_wandb_mode_comes_from_the_flag_or_the_environment(monkeypatch):
 
 
 @given(pieces=st.lists(st.binary(min_size=1, max_size=6)), cut=st.integers(0, 40), torn=st.binary(max_size=5))
-def test_a_continued_file_ends_with_exactly_the_written_bytes(pieces, cut, torn):
+def test_a_continued_event_file_has_exactly_the_written_bytes(pieces, cut, torn):
     """A killed process leaves a prefix, to which a full disk may add `torn`."""
     from esper_ab.trackers.tensorboard_files import Continuing
 

@@ -30,7 +30,7 @@ def test_only_an_online_tracker_has_a_server(monkeypatch, name, tracking, base, 
         ("file:///home/me@lab/runs, mail me@lab", "file:///home/me@lab/runs, mail me@lab"),
     ],
 )
-def test_only_credentials_are_removed_from_a_text(text, expected):
+def test_only_credentials_are_removed_from_an_error_text(text, expected):
     assert without_credentials(text) == expected
 
 

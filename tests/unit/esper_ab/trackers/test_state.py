@@ -20,7 +20,7 @@ def experiment_dir(tmp_path):
     return experiment_dir
 
 
-def test_every_tracker_has_a_line_and_an_incomplete_one_has_a_remedy(experiment_dir, capsys):
+def test_status_has_a_line_for_every_tracker(experiment_dir, capsys):
     write_progress(experiment_dir, "wandb", TrackerProgress(state="done", lines=30, where="here"))
     write_progress(experiment_dir, "tensorboard", TrackerProgress(state="following", lines=12))
     lock = take(experiment_dir, "tensorboard")
@@ -37,7 +37,7 @@ def test_every_tracker_has_a_line_and_an_incomplete_one_has_a_remedy(experiment_
     assert [state["tracker"] for state in json.loads(capsys.readouterr().out)["trackers"]] == ["wandb", "tensorboard"]
 
 
-def test_a_failure_is_one_line_and_unreadable_settings_are_ignored(experiment_dir):
+def test_the_failure_of_a_tracker_is_shown_in_one_line(experiment_dir):
     write_progress(experiment_dir, "wandb", TrackerProgress(state="failed", detail="nobody\nlistens"))
     wandb, _ = tracking_text(experiment_dir, tracking_now(experiment_dir))
     assert wandb.startswith("  tracker wandb: failed, 0 journal lines: nobody")

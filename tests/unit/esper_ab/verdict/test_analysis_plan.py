@@ -5,7 +5,7 @@ from esper_ab.verdict.analysis_plan import Rule, design_over
 from esper_ab.verdict.scale import OF_MEAN
 
 
-def test_a_declared_power_gives_futility_stops_without_position_effects():
+def test_futility_stops_follow_from_a_declared_power():
     looks = (8, 12)
     plain, stopping = (design_over(("a", "b"), 12, (OF_MEAN,), Rule(looks=looks, futility=p)) for p in (0.0, 0.8))
     assert plain.futility is None

@@ -17,7 +17,7 @@ def lose(rows, group, seed=0):
     return [row | {"outcome": ""} if (row["group"], row["seed"]) == (group, seed) else row for row in rows]
 
 
-def test_the_groups_that_may_be_best_are_named_with_the_best_mean_first():
+def test_groups_that_may_be_best_are_listed_by_mean():
     best = best_of(table())
     assert set(best.among) == {"a", "b"}
     assert best.headline.startswith("With 95 % confidence the best of these 4 groups is among ")
@@ -26,18 +26,18 @@ def test_the_groups_that_may_be_best_are_named_with_the_best_mean_first():
     assert all(standing.behind > 0.0 for standing in best.groups)
 
 
-def test_a_single_best_group_is_behind_none():
+def test_a_single_best_group_has_distance_zero():
     best = best_of(table(MEANS | {"a": 9.0}))
     assert best.headline == "With 95 % confidence the best of these 4 groups is a."
     assert best.groups[0].behind == 0.0
 
 
-def test_equal_groups_are_all_named():
+def test_equal_groups_may_all_be_best():
     best = best_of(table(dict.fromkeys("abcd", 0.0)))
     assert best.headline.startswith("With 95 % confidence none of these 4 groups can be ruled out as the best.")
 
 
-def test_lower_can_be_better():
+def test_the_best_groups_have_low_outcomes_if_lower_is_better():
     assert set(best_of(table(sign=-1.0), better="lower").among) == {"a", "b"}
 
 
@@ -50,11 +50,11 @@ def test_lower_can_be_better():
     ],
     ids=["three groups", "five seeds", "a control"],
 )
-def test_there_is_no_set_for_few_groups_few_seeds_or_a_control(rows, rule):
+def test_there_is_no_set_of_best_groups_for_few_groups_or_seeds(rows, rule):
     assert best_of(rows, rule) is None
 
 
-def test_a_group_that_lost_a_run_rules_out_no_other_without_a_worst_outcome():
+def test_a_group_with_a_lost_run_rules_out_no_other_group():
     best = best_of(lose(table(MEANS | {"b": 0.0}), "a"))
     assert set(best.among) == {"a", "b", "c"}, "c rules d out"
     assert "Runs of a were lost." in best.caveats[0]
@@ -62,19 +62,19 @@ def test_a_group_that_lost_a_run_rules_out_no_other_without_a_worst_outcome():
     assert best.groups[0].behind is None
 
 
-def test_a_lost_run_of_a_bad_group_does_not_save_it_unless_the_best_outcome_would():
+def test_a_lost_run_saves_a_bad_group_only_if_the_best_outcome_would():
     best = best_of(lose(table(seeds=20), "d"))
     assert "d" not in best.among
     assert "d" in best_of(lose(table(seeds=6), "d")).among
 
 
-def test_a_lost_run_counts_as_the_worst_outcome_if_one_is_declared():
+def test_a_lost_run_counts_as_the_declared_worst_outcome():
     rows = lose(table(MEANS | {"a": 9.0}, seeds=20), "a")
     assert best_of(rows, worst=50.0).among == ("a",)
     assert best_of(rows, worst=-500.0).among != ("a",)
 
 
-def test_over_several_tasks_the_best_is_that_of_the_mean():
+def test_the_best_groups_over_several_tasks_are_those_of_the_mean():
     rows = [*table(task="one"), *table(MEANS | {"b": -3.0}, task="two")]
     best = best_of(rows, tasks=("one", "two"))
     assert best.task == MEAN
@@ -82,7 +82,7 @@ def test_over_several_tasks_the_best_is_that_of_the_mean():
     assert "by the mean over tasks" in best.headline
 
 
-def test_runs_without_pairs_are_compared_too():
+def test_unpaired_groups_are_compared_for_the_best():
     rows = [{**row, "run": f"{row['group']}{row['seed']}"} for row in table()]
     for row in rows:
         del row["seed"]

@@ -9,13 +9,13 @@ from esper_ab.verdict.caveats import context_of
 
 
 @pytest.mark.parametrize(("few", "many", "expected"), [(1, 9, False), (2, 9, True), (4, 9, True), (4, 8, False)])
-def test_very_unequal_groups_get_a_caveat_if_the_small_one_has_a_spread(few, many, expected):
+def test_very_unequal_group_sizes_get_a_caveat(few, many, expected):
     runs = 70.0 + np.sin(np.arange(many))
     result = compared(design(20, test="welch", positions=1), Samples(a=tuple(runs[:few]), b=tuple(runs)), complete=20)
     assert any(caveat.startswith("Unequal groups") for caveat in result.caveats) == expected
 
 
-def test_missing_pairs_are_counted_until_all_are_complete():
+def test_a_caveat_counts_missing_pairs_until_all_are_complete():
     def find_missing(result):
         return [caveat for caveat in result.caveats if "planned pairs are complete" in caveat]
 
@@ -24,12 +24,12 @@ def test_missing_pairs_are_counted_until_all_are_complete():
     assert find_missing(small(5, design(6)))[0].startswith("5 of 6 planned pairs are complete. Only planned looks give")
 
 
-def test_the_context_of_a_statistic_says_whether_the_comparison_is_undecided():
+def test_statistics_know_whether_their_comparison_is_undecided():
     results = small(8), small(findings=(exploded(),)), small()
     assert [context_of(result).undecided for result in results] == [True, False, False]
 
 
-def test_the_context_of_a_statistic_says_whether_runs_form_pairs():
+def test_statistics_know_whether_runs_form_pairs():
     rng = np.random.default_rng(3)
     a, b = rng.normal(70.0, 1.0, (2, 8)).tolist()
     unpaired = compared(design(8, test="welch", positions=1), Samples(a=tuple(a), b=tuple(b)), complete=8)

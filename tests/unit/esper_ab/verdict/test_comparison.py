@@ -23,12 +23,12 @@ BASE = np.full(40, 70.0)
 SIDES = np.arange(6) % 2
 
 
-def test_without_an_adjusted_test_only_differences_without_spread_are_degenerate():
+def test_only_differences_without_spread_are_degenerate():
     results = [compared(design(6, adjusted=True), one_sided(d)) for d in ([2.0] * 6, SMALL[:6])]
     assert [(result.effect, result.degenerate) for result in results] == [(None, True), (None, False)]
 
 
-def test_the_declared_adjustment_decides_and_the_plain_test_is_shown_beside_it():
+def test_the_declared_adjustment_decides_and_not_the_plain_test():
     pairs = pairs_with_differences(4.5 + 4.0 * (-1.0) ** SIDES + SMALL[:6])
     adjusted = compared(design(6, adjusted=True), pairs)
     plain = compared(design(6), pairs)
@@ -36,7 +36,7 @@ def test_the_declared_adjustment_decides_and_the_plain_test_is_shown_beside_it()
     assert adjusted.plain.p == plain.effect.p > 0.05
 
 
-def test_an_equivalence_prints_the_interval_that_it_rests_on():
+def test_the_headline_of_an_equivalence_prints_its_90_percent_interval():
     """Two one-sided tests at 5 % are the 90 % interval."""
     result = small(rule=design(16, margin=3.0))
     look = result.last_look
@@ -49,7 +49,7 @@ def test_an_equivalence_prints_the_interval_that_it_rests_on():
     assert str(small(findings=(exploded(),)).level) == "95 % interval"
 
 
-def test_inconclusive_says_whether_the_margin_was_within_reach():
+def test_an_inconclusive_comparison_states_whether_the_margin_was_resolvable():
     d = np.array([1.5, -1.4, 1.0, -0.9, 2.2, -0.2, 0.9, -1.6, 1.8, 0.4, 0.7, -1.1, 1.9, -0.7, 1.3, 0.6])
     d = 2.4 * (d - d.mean()) / d.std(ddof=1)
     bounded = compared(design(16), pairs_with_differences(1.1 + d))
@@ -61,7 +61,7 @@ def test_inconclusive_says_whether_the_margin_was_within_reach():
     assert small(findings=(exploded(),)).inconclusive is None  # not for want of pairs
 
 
-def test_below_margin_rests_on_the_simultaneous_interval_and_prints_it():
+def test_the_verdict_below_margin_prints_the_simultaneous_interval():
     result = compared(design(16, 3, margin=6.0), pairs_with_differences(5.0 + SMALL))
     low, high, level = result.simultaneous
     assert (low, high) == (result.last_look.simultaneous_low, result.last_look.simultaneous_high)
@@ -69,7 +69,7 @@ def test_below_margin_rests_on_the_simultaneous_interval_and_prints_it():
     assert str(level) == "95 % simultaneous interval"
 
 
-def test_a_comparison_stopped_for_futility_says_so_and_claims_nothing():
+def test_a_comparison_stopped_for_futility_is_inconclusive():
     result = compared(design(10, futility=STOPS), pairs_with_differences(SMALL[:6]))
     assert (result.verdict, result.inconclusive, result.progress.finished) == (Verdict.INCONCLUSIVE, "futile", True)
     low, high, level = result.futility
@@ -86,7 +86,7 @@ def test_a_comparison_stopped_for_futility_says_so_and_claims_nothing():
     assert compared(rule, pairs, lost=losses, complete=8, findings=(exploded(),)).inconclusive is None
 
 
-def test_a_finding_that_caps_equivalence_forbids_only_the_claim_of_a_small_difference():
+def test_a_finding_that_caps_equivalence_still_allows_other_claims():
     near_baseline = Finding(kind="baseline", weight="caps equivalence", groups=(), sentence="Both are at chance.")
     noted = msgspec.structs.replace(near_baseline, weight="notes")
     for finding, verdicts in (

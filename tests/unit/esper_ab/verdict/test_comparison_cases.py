@@ -254,7 +254,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("rule", "pairs", "changes", "verdict", "phrases"), CASES)
-def test_each_case_has_its_verdict_and_phrases(rule, pairs, changes, verdict, phrases):
+def test_each_kind_of_comparison_has_its_verdict_and_phrases(rule, pairs, changes, verdict, phrases):
     result = compared(rule, pairs, **changes)
     assert str(result.verdict) == verdict
     text = " ".join((result.sentence, str(result.level), result.headline, *result.caveats))

@@ -54,7 +54,7 @@ def swap(pair: Pair | HalfPair) -> Pair | HalfPair:
 
 @settings(max_examples=60)
 @given(rows, st.one_of(rules, st.just(open_ended())), st.one_of(st.none(), outcomes))
-def test_swapping_the_groups_flips_every_sign_every_verdict_and_the_words(outcome_pairs, rule, survivor):
+def test_swapping_the_groups_mirrors_the_whole_comparison(outcome_pairs, rule, survivor):
     pairs = pairs_of(*zip(*outcome_pairs, strict=True))
     losses = lost() if survivor is None else lost((len(pairs), None, survivor))
     forward = compared(rule, pairs, lost=losses)
@@ -80,7 +80,7 @@ def test_swapping_the_groups_flips_every_sign_every_verdict_and_the_words(outcom
 
 @settings(max_examples=60)
 @given(rows, rules, st.randoms(use_true_random=False))
-def test_verdicts_ignore_order_need_six_pairs_and_are_never_strengthened_by_an_audit(outcome_pairs, rule, random):
+def test_audit_findings_never_strengthen_a_verdict(outcome_pairs, rule, random):
     listed = list(pairs_of(*zip(*outcome_pairs, strict=True)))
     result = compared(rule, tuple(listed))
     random.shuffle(listed)

@@ -18,18 +18,18 @@ def _find_copied_share(values, chance=ASKED):
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize(("runs", "times"), [(3, 2), (5, 2), (10, 2), (4, 3), (5, 4), (5, 6)])
-def test_pasted_runs_are_copies(runs, times, seed):
+def test_pasted_runs_are_recognised_as_copies(runs, times, seed):
     """Except for outcomes that end in zeros and so have fewer than four significant digits."""
     values = _draw_normal(runs, 3, seed)
     assert _find_copied_share(values * times) == sum(len(f"{value:g}") >= 5 for value in values) / runs >= 0.5
 
 
-def test_one_pair_of_equal_long_numbers_is_named():
+def test_two_equal_outcomes_with_many_digits_are_reported_as_copies():
     copied = copies({"a": [*_draw_normal(9, 12, 1), 60.123456, 60.123456], "b": _draw_normal(9, 12, 2)})
     assert {group: dict(values) for group, values in copied.items()} == {"a": {60.123456: 2}}
 
 
-def test_two_equal_outcomes_of_two_decimals_are_not_named():
+def test_two_equal_outcomes_with_two_decimals_are_not_reported():
     """Chance makes two of ten outcomes equal in 6 % of files if they have two decimals and an SD of 2."""
     values = [*_draw_normal(8, 2, 1), 59.56, 59.56]
     assert not copies({"a": values, "b": _draw_normal(10, 2, 2)})
@@ -50,7 +50,7 @@ NO_COPIES = {
 
 
 @pytest.mark.parametrize("law", NO_COPIES)
-def test_equal_outcomes_from_a_cap_a_floor_or_a_grid_are_not_copies(law):
+def test_outcomes_equal_by_a_cap_or_a_grid_are_not_copies(law):
     """In 200 files with such outcomes, no question is asked, and at most one file in a hundred has copies named."""
     rng = np.random.default_rng(7)
     files = [{"a": NO_COPIES[law](rng), "b": NO_COPIES[law](rng)} for _ in range(200)]
@@ -64,7 +64,7 @@ def test_equal_outcomes_from_a_cap_a_floor_or_a_grid_are_not_copies(law):
     assert sum(bool(copies(file)) for file in files) <= 2
 
 
-def test_a_group_equal_to_another_in_every_pair_is_a_copy_unless_outcomes_are_coarse():
+def test_a_group_equal_to_another_in_every_pair_is_a_copy():
     a = _draw_normal(8, 3, 1)
     assert equal_groups(a, list(a))
     assert not equal_groups(a, [*a[:7], a[7] + 0.001])
@@ -84,7 +84,7 @@ def test_a_group_equal_to_another_in_every_pair_is_a_copy_unless_outcomes_are_co
         ([57.25001], [55.00001], False),
     ],
 )
-def test_near_copies_vary_little_within_both_groups(a, b, near):
+def test_nearly_equal_outcomes_in_both_groups_are_near_copies(a, b, near):
     assert near_copies(a, b) == near_copies(b, a) == near
 
 

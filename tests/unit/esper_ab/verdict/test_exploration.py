@@ -51,7 +51,7 @@ def _list_estimates(result):
 
 @settings(max_examples=20, deadline=None)
 @given(st.randoms(), st.sampled_from(["s{}", "{}", ""]), st.booleans())
-def test_the_order_of_rows_changes_no_number(random, seed, paired):
+def test_the_order_of_rows_does_not_affect_an_answer(random, seed, paired):
     a, b = drawn(11, 1.0)
     table = [row | {"seed": seed.format(row["seed"])} for row in rows(a, b)] if seed else make_unpaired_rows(a, b[:7])
     paired = paired and seed != ""
@@ -68,7 +68,7 @@ def test_negative_zero_equals_zero():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(-1000, 120), st.booleans(), st.sampled_from([5.0, 1.0, 0.0]), st.booleans())
-def test_no_unit_of_outcomes_is_too_small_or_too_large_for_a_verdict(power, paired, effect, drifts):
+def test_the_unit_of_outcomes_does_not_affect_the_verdict(power, paired, effect, drifts):
     """Squares and fourth powers of spreads underflow long before the spreads do. Below 1e-30 no margin is reached."""
     near = 2.0 if power > -100 else 0.0
     a, b = drawn(20, effect)
@@ -87,7 +87,7 @@ def test_no_unit_of_outcomes_is_too_small_or_too_large_for_a_verdict(power, pair
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 4), st.integers(6, 12))
-def test_copies_in_one_cluster_change_nothing(copies, pairs):
+def test_copies_of_runs_in_one_cluster_do_not_change_the_verdict(copies, pairs):
     """Rows that share a cluster count as one, so repeating a pair there makes no verdict surer."""
     table = rows(*drawn(pairs, 2.0))
     repeated = [
@@ -101,14 +101,14 @@ def test_copies_in_one_cluster_change_nothing(copies, pairs):
     assert _list_estimates(multiple)[0] == pytest.approx(_list_estimates(single)[0])
 
 
-def test_no_sentence_mentions_records_or_an_extension():
+def test_sentences_about_foreign_outcomes_do_not_mention_records():
     for table in (rows([1.0] * 9, [1.0] * 9), rows(*drawn(7, 0.1)), rows([1.0], [2.0])):
         comparison = _explore(table).comparisons[0]
         text = " ".join((comparison.headline, comparison.sentence, comparison.rule, *comparison.caveats))
         assert not [word for word in ("records", "resume", "--seeds", "audit", "lane") if word in text], text
 
 
-def test_only_existing_pairs_count_towards_the_resolvable_difference():
+def test_the_resolvable_difference_depends_only_on_existing_pairs():
     """Neither rows of one cluster nor runs without a partner make a difference resolvable."""
     table = rows(*drawn(30, 0.5))
     clustered = _explore([row | {"cluster": f"c{int(str(row['seed'])) % 6}"} for row in table], scales(1.0))
@@ -133,7 +133,7 @@ def test_more_than_30_unnamed_rows_per_group_are_refused_as_possible_items():
     assert _list_verdicts(_explore(named, named=None)) == [("BETTER", "")]
 
 
-def test_common_seeds_decide_whether_runs_form_pairs():
+def test_runs_form_pairs_if_the_groups_have_common_seeds():
     """Without a common seed there are no pairs; otherwise a seed without a row in one group is a lost run."""
     a, b = drawn(20, 5.0)
     table = rows(a, b)
@@ -205,7 +205,7 @@ def test_unpaired_groups_of_unequal_size_get_a_caveat_about_missing_runs(runs, e
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [((6, 40), "BETTER"), ((1, 9), "NO INFERENCE")])
-def test_no_table_calls_unpaired_runs_pairs(runs, verdict):
+def test_tables_do_not_call_unpaired_runs_pairs(runs, verdict):
     a, b = drawn(40, 8.0)
     result = _explore(make_unpaired_rows(a[: runs[0]], b[: runs[1]]))
     assert _list_verdicts(result) == [(verdict, "")]
@@ -214,7 +214,7 @@ def test_no_table_calls_unpaired_runs_pairs(runs, verdict):
 
 
 @pytest.mark.parametrize("failed", ["a", "c"])
-def test_comparisons_with_a_group_without_outcomes_have_no_inference(failed):
+def test_a_comparison_with_an_empty_group_has_no_inference(failed):
     rows_ = make_unpaired_rows(*drawn(8, 8.0))
     rows_ += [{"group": failed, "run": f"{failed}{index}", "outcome": ""} for index in range(8)]
     result = _explore(rows_)
@@ -245,7 +245,7 @@ def test_lost_unpaired_runs_count_against_the_claim():
         (50, 50, "EQUIVALENT"),
     ],
 )
-def test_outcomes_of_0_or_1_get_an_interval_and_an_exact_test(a, b, verdict, paired):
+def test_outcomes_of_0_or_1_get_an_exact_test(a, b, verdict, paired):
     rng = np.random.default_rng(3)  # shuffles, because an order would be a drift
     table = rows(*(rng.permutation([1] * count + [0] * (50 - count)).tolist() for count in (a, b)))
     result = _explore(table, scales(0.1), paired=paired)

@@ -25,7 +25,7 @@ STEPS = [
 ]
 
 
-def test_the_first_verdict_that_applies_is_reached() -> None:
+def test_verdicts_are_tried_in_their_order() -> None:
     assert [verdict for verdict, _ in reversed(STEPS)] == list(Verdict)
     grounds = OPEN
     for verdict, changes in STEPS:
@@ -34,13 +34,13 @@ def test_the_first_verdict_that_applies_is_reached() -> None:
 
 
 @pytest.mark.parametrize("changes", [changes for _, changes in STEPS[:7]])
-def test_a_capped_comparison_is_inconclusive_whatever_its_looks_show(changes: dict[str, object]) -> None:
+def test_a_capped_comparison_is_always_inconclusive(changes: dict[str, object]) -> None:
     capped = msgspec.structs.replace(OPEN, capped=True, **changes)
     assert decide(capped) is Verdict.INCONCLUSIVE
     assert decide_unaudited(capped) is decide(msgspec.structs.replace(capped, capped=False))
 
 
-def test_few_pairs_show_only_that_records_are_identical() -> None:
+def test_with_few_pairs_only_the_verdict_identical_is_possible() -> None:
     few = msgspec.structs.replace(OPEN, pairs=LEAST_PAIRS - 1)
     same = msgspec.structs.replace(few, identical=True)
     assert decide(few) is Verdict.NO_INFERENCE

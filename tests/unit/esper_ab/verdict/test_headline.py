@@ -199,7 +199,7 @@ def test_each_comparison_has_its_headline(rule, a, b, changes, headline):
     assert compared(rule, pairs_of(a, b), **({"complete": 6} | changes)).headline == headline
 
 
-def test_an_undeclared_exact_test_is_mentioned_and_decides_nothing():
+def test_an_undeclared_exact_test_does_not_decide():
     result, mixed = (compared(SIX, pairs_of(WIDE, b)) for b in (LOW, (71.5, *LOW[1:])))
     assert result.verdict is mixed.verdict is Verdict.INCONCLUSIVE
     mentioned = [
@@ -227,6 +227,6 @@ def test_mirrored_outcomes_get_the_same_headline_if_lower_is_better(a, b):
 
 
 @pytest.mark.parametrize("unknown", [{"low": None}, {"high": None}, {"low": None, "high": None}])
-def test_an_interval_is_printed_only_if_both_ends_exist(unknown):
+def test_a_headline_shows_an_interval_only_if_both_ends_exist(unknown):
     result = replace(compared(SIX, pairs_of(HIGH, LOW)), **unknown)
     assert result.headline == "shaped is better than simplified by 4.5 points, in 6 of 6 pairs."

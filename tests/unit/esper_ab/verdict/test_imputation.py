@@ -30,7 +30,7 @@ def find_progress(rule, pairs, complete):
     return progress_after(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
 
 
-def test_failed_runs_get_the_worst_or_best_outcome_and_cancelled_runs_the_mean_of_their_group():
+def test_failed_runs_are_imputed_with_the_worst_or_best_outcome():
     rule = design(6, worst=10.0)
     pairs = pairs_of([70.0, 72.0], [66.0, 70.0])
     halves = (
@@ -56,7 +56,7 @@ def test_failed_runs_get_the_worst_or_best_outcome_and_cancelled_runs_the_mean_o
         completed(design(6), pairs, halves, against_a=True)
 
 
-def test_if_lower_is_better_the_worst_outcome_is_high_and_the_best_is_low():
+def test_the_imputed_worst_outcome_is_high_if_lower_is_better():
     outcome = msgspec.structs.replace(MEASURES.outcome, better="lower")
     rule = design(6, worst=99.0, measures=msgspec.structs.replace(MEASURES, outcome=outcome))
     full, _, _ = completed(
@@ -76,12 +76,12 @@ def test_if_lower_is_better_the_worst_outcome_is_high_and_the_best_is_low():
         ((make_half_pair(0, None, None, failed=""), make_half_pair(1, None, None, failed="")), None),
     ],
 )
-def test_two_losses_in_one_group_and_none_in_the_other_are_recurring(halves, expected):
+def test_losses_in_only_one_group_are_recurring(halves, expected):
     assert recurs_in("x", "y", Lost(replicates=halves)) == expected
 
 
 @pytest.mark.parametrize(("early_stop", "looks"), [(True, [6]), (False, [6, 10])])
-def test_losses_after_the_last_look_do_not_count(early_stop, looks):
+def test_losses_after_the_last_look_are_not_imputed(early_stop, looks):
     """The verdict belongs to that look, so only losses before it could overturn the verdict."""
     rule = design(10, early_stop=early_stop, worst=0.0)
     pairs = pairs_of(75.0 + np.arange(7) * 0.1, 70.0 + np.arange(7) * 0.2)
@@ -91,7 +91,7 @@ def test_losses_after_the_last_look_do_not_count(early_stop, looks):
     assert (retest and (retest.pairs, retest.survives)) == (None if early_stop else (10, False))
 
 
-def test_imputed_pairs_are_tested_at_the_bound_that_decided():
+def test_imputed_pairs_are_tested_at_the_deciding_bound():
     """The same lost run leaves a decision at 0.05 and overturns one at 0.0076."""
     pairs = pairs_of(BETTER_A, BETTER_B)
     at_once = design(8, worst=70.0)
@@ -109,7 +109,7 @@ def test_imputed_pairs_are_tested_at_the_bound_that_decided():
     st.lists(st.tuples(st.floats(50.0, 90.0), st.sampled_from("ab")), min_size=1, max_size=3),
     st.sampled_from([5.0, -5.0]),
 )
-def test_imputation_never_favours_the_claim_it_tests(noise, survivors, effect):
+def test_imputation_never_favours_the_tested_claim(noise, survivors, effect):
     """No possible outcome of the lost runs speaks more against the claim, whichever group lost them."""
     rule = design(8, looks=(9,), worst=50.0)
     pairs = pairs_of(np.full(6, 70.0 + effect), 70.0 + np.array(noise))
@@ -150,7 +150,7 @@ def impute_equivalent(worst, halves):
         (None, (make_half_pair(16, None, None),), False),
     ],
 )
-def test_a_small_difference_survives_only_equal_losses_of_one_run(worst, halves, survives):
+def test_an_equivalence_survives_at_most_one_loss_per_group(worst, halves, survives):
     retest, limits, _ = impute_equivalent(worst, halves)
     assert (retest.survives, retest.small) == (survives, survives)
     assert (limits[0] is not None and -2.0 < limits[0] <= limits[1] < 2.0) == survives
@@ -163,11 +163,11 @@ def test_a_small_difference_survives_only_equal_losses_of_one_run(worst, halves,
         (make_half_pair(16, None, 70.0), make_half_pair(17, 73.0, None)),
     ],
 )
-def test_the_more_harmful_loss_decides_whether_a_small_difference_survives(halves):
+def test_the_more_harmful_loss_decides_whether_an_equivalence_survives(halves):
     assert [impute_equivalent(worst, halves)[0].survives for worst in (66.0, 61.0)] == [True, False]
 
 
-def test_only_lost_runs_are_imputed_if_runs_form_no_pairs():
+def test_only_lost_runs_are_imputed_if_runs_are_unpaired():
     rule = design(8, test="welch", positions=1, worst=10.0)
     runs = Samples(a=(70.0, 72.0), b=(66.0,))
     full, worst, best = completed(
@@ -190,14 +190,14 @@ def compare_shifted(shift, n=20, depth=0.0, **changes):
 
 
 @pytest.mark.parametrize(("n", "rate"), [(6, 0.393), (8, 0.312), (20, 0.139)])
-def test_n_runs_miss_the_unseen_rate_with_a_probability_of_5_percent(n, rate):
+def test_the_unseen_failure_rate_is_missed_with_5_percent_probability(n, rate):
     result = compare_shifted(20.0, n)
     assert result.unseen.rate == pytest.approx(rate, abs=5e-4)
     assert (1.0 - result.unseen.rate) ** n == pytest.approx(0.05)
     assert any(f"up to {100 * rate:.0f} % of a group's runs" in caveat for caveat in result.caveats)
 
 
-def test_a_large_effect_survives_a_collapse_and_a_small_one_does_not():
+def test_only_a_large_effect_survives_an_unseen_collapse():
     sure = compare_shifted(20.0, worst=65.0)
     close = compare_shifted(0.8, worst=50.0, margin=0.5)
     assert (sure.verdict, sure.unseen.survives) == (Verdict.BETTER, True)
@@ -221,7 +221,7 @@ def test_a_claim_is_not_called_safe_without_a_declared_worst_outcome(shift):
     assert rate_caveat not in routine(claim)
 
 
-def test_the_unseen_collapse_of_an_equivalence_is_tested_in_both_directions():
+def test_an_equivalence_is_tested_for_unseen_collapses_in_both_groups():
     a = 70.0 + 0.3 * WAVES
     b = 70.0 + 0.0 * WAVES
     rule = design(20, worst=40.0)
@@ -232,7 +232,7 @@ def test_the_unseen_collapse_of_an_equivalence_is_tested_in_both_directions():
     assert forward.unseen.survives is False
 
 
-def test_without_losses_the_limits_equal_those_of_the_look_and_without_pairs_there_are_none():
+def test_without_losses_the_limits_equal_those_of_the_look():
     retest, limits, progress = impute_equivalent(None, ())
     assert retest is None
     assert limits == (progress.looks[-1].low, progress.looks[-1].high)
@@ -241,6 +241,6 @@ def test_without_losses_the_limits_equal_those_of_the_look_and_without_pairs_the
     assert limits_with_losses(rule, (), find_progress(rule, (), 20), losses) == (None, None)
 
 
-def test_a_comparison_without_a_claim_has_no_unseen_collapse():
+def test_a_comparison_without_a_claim_is_not_tested_for_unseen_collapses():
     assert compare_shifted(0.4, margin=0.5).unseen is None
     assert compared(design(20), pairs_of([70.0] * 3, [69.0, 68.0, 71.0])).unseen is None

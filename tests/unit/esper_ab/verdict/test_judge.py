@@ -52,7 +52,7 @@ def test_the_next_step_asks_only_for_missing_runs(new, old, next_step):
 
 @settings(max_examples=40, deadline=None)
 @given(st.floats(-6.0, 6.0), st.integers(0, 99), st.sets(st.integers(0, 19), min_size=1), st.booleans())
-def test_leaving_runs_out_prevents_their_looks_and_changes_no_earlier_one(effect, rng_seed, dropped, early_stop):
+def test_leaving_out_runs_does_not_change_earlier_looks(effect, rng_seed, dropped, early_stop):
     """A look is not taken if some of its rows are left out; earlier looks stay as they are."""
     plan = _plan(early_stop=early_stop)
     table = rows(*drawn(10, effect, rng_seed=rng_seed))
@@ -64,7 +64,7 @@ def test_leaving_runs_out_prevents_their_looks_and_changes_no_earlier_one(effect
     assert part.looks == tuple(look for look in whole.looks if look.replicates <= min(dropped) // 2)
 
 
-def test_runs_after_a_gap_are_reported_and_do_not_count():
+def test_runs_after_a_missing_seed_are_not_used():
     table = [row for row in rows(*drawn(10, 5.0)) if (row["group"], row["seed"]) != ("old", 3)]
     result = _judge_rows(table)
     assert result.departures == (
@@ -75,7 +75,7 @@ def test_runs_after_a_gap_are_reported_and_do_not_count():
     assert str(_first_comparison(result).verdict) == "NO INFERENCE"
 
 
-def test_rows_outside_the_plan_are_ignored_and_reported():
+def test_rows_outside_the_plan_are_reported_as_departures():
     a, b = drawn(12, 0.0)
     known = rows(a[:10], b[:10])
     result = _judge_rows([*rows(a, b), {"group": "third", "seed": 0, "outcome": 99.0}])
@@ -102,7 +102,7 @@ def test_a_group_continues_while_another_comparison_needs_it():
     assert all(comparison.progress.finished for comparison in last.comparisons)
 
 
-def test_runs_after_the_deciding_look_never_withdraw_the_decision():
+def test_runs_after_the_deciding_look_do_not_change_the_decision():
     """They are not used, even if they share a cluster."""
     a, b = drawn(10, 9.0)
     at_decision = _first_comparison(_judge_rows(rows(a[:6], b[:6])))

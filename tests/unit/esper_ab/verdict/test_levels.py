@@ -29,7 +29,7 @@ def scored(a, b, *, paired):
     return ItemScores(a=a, b=b, shared=True, paired=paired, clusters=np.arange(a.shape[1]))
 
 
-def test_one_run_per_group_is_about_these_checkpoints():
+def test_single_runs_are_compared_as_checkpoints():
     found = judged(item_columns(runs=1, items=200, shift=0.2, run_column=""))
     (comparison,) = found.comparisons
     assert found.observations.reading == "Read: 2 checkpoints x 200 questions in 2 groups; level: checkpoints."
@@ -40,7 +40,7 @@ def test_one_run_per_group_is_about_these_checkpoints():
     assert comparison.test == "exact McNemar test"
 
 
-def test_two_runs_of_each_group_or_more_are_about_training():
+def test_several_runs_per_group_are_compared_as_trainings():
     found = judged(item_columns(runs=6, items=200, shift=0.2))
     (comparison,) = found.comparisons
     assert found.observations.reading == "Read: 12 runs x 200 questions in 2 groups; level: trainings."
@@ -48,7 +48,7 @@ def test_two_runs_of_each_group_or_more_are_about_training():
     assert comparison.headline.endswith("; 6 runs x 200 questions per group.")
 
 
-def test_trainings_have_the_interval_of_runs_and_items():
+def test_the_interval_of_trainings_covers_runs_and_items():
     columns = item_columns(runs=8, items=50, shift=0.1, run_sd=0.05, graded=True)
     comparison = only(columns)
     expected = item_difference(
@@ -58,7 +58,7 @@ def test_trainings_have_the_interval_of_runs_and_items():
     assert (comparison.low, comparison.high) == pytest.approx(expected.interval(0.05))
 
 
-def test_unpaired_runs_have_the_interval_of_runs_and_items():
+def test_the_interval_of_unpaired_trainings_covers_runs_and_items():
     columns = replaced(item_columns(runs=7, items=40, graded=True), "seed", lambda row: f"{row['group']}{row['seed']}")
     comparison = only(columns)
     expected = item_difference(
@@ -68,7 +68,7 @@ def test_unpaired_runs_have_the_interval_of_runs_and_items():
 
 
 @pytest.mark.parametrize("runs", [3, 5])
-def test_few_runs_get_an_interval_and_no_word(runs):
+def test_too_few_runs_get_an_interval_without_a_verdict(runs):
     comparison = only(item_columns(runs=runs, items=200, shift=0.3))
     assert str(comparison.verdict) == "NO INFERENCE"
     assert f"({runs} per group; 6 needed)" in comparison.headline
@@ -76,7 +76,7 @@ def test_few_runs_get_an_interval_and_no_word(runs):
     assert any(text.startswith("These checkpoints do differ on questions like these") for text in comparison.warnings)
 
 
-def test_two_runs_get_no_interval():
+def test_two_runs_per_group_get_no_interval():
     assert only(item_columns(runs=2, items=200, shift=0.3)).low is None
 
 
@@ -97,7 +97,7 @@ def test_checkpoints_need_twenty_independent_items():
     assert comparison.test == "t over clusters of items"
 
 
-def test_a_level_can_be_declared():
+def test_the_level_of_an_answer_can_be_declared():
     columns = item_columns(runs=3, items=100, shift=0.3)
     comparison = only(columns, level="checkpoints")
     assert comparison.headline.startswith("On these 100 questions, the mean of 3 checkpoints of new is better than ")
@@ -106,7 +106,7 @@ def test_a_level_can_be_declared():
     assert str(only(one_run, level="trainings").verdict) == "NO INFERENCE"
 
 
-def test_closed_items_are_judged_as_the_means_of_runs():
+def test_a_closed_set_of_items_is_judged_by_the_means_of_runs():
     columns = item_columns(runs=8, items=40, shift=0.1)
     comparison = only(columns, closed_items=True)
     means = {group: dict(enumerate(scores_of(columns, group, 8, 40).mean(axis=1).tolist())) for group in ("new", "old")}
@@ -115,13 +115,13 @@ def test_closed_items_are_judged_as_the_means_of_runs():
     assert "for new training runs on these 40 questions" in comparison.headline.lower()
 
 
-def test_closed_items_contradict_checkpoints():
+def test_a_closed_set_of_items_is_refused_for_checkpoints():
     columns = item_columns(runs=1, items=40, run_column="")
     with pytest.raises(UsageError, match="closed_items is for an answer about training"):
         judged(columns, closed_items=True)
 
 
-def test_a_level_needs_items():
+def test_a_declared_level_is_refused_without_items():
     runs = {"new": [1.0] * 6, "old": [2.0] * 6}
     with pytest.raises(UsageError, match="level=checkpoints needs items below the runs"):
         judged(runs, level="checkpoints")
@@ -135,7 +135,7 @@ def test_repeats_of_an_item_are_averaged():
     assert found.comparisons[0].test == "paired t"
 
 
-def test_items_that_not_all_runs_have_are_left_out():
+def test_items_missing_in_some_runs_are_left_out():
     columns = without(
         item_columns(runs=6, items=50), lambda row: row["question"] < 3 and row["seed"] == row["question"]
     )
@@ -159,7 +159,7 @@ def test_groups_without_a_common_item_form_no_pairs():
     assert found.comparisons[0].test == "Boschloo's exact test"
 
 
-def test_a_lost_item_of_a_checkpoint_is_a_lost_row():
+def test_a_missing_score_of_a_checkpoint_caps_the_verdict():
     columns = item_columns(runs=1, items=200, shift=0.3, run_column="")
     columns["outcome"][3] = None
     comparison = only(columns)
@@ -168,7 +168,7 @@ def test_a_lost_item_of_a_checkpoint_is_a_lost_row():
     assert str(only(columns, worst=0.0).verdict) == "BETTER"
 
 
-def test_a_lost_run_is_lost_whatever_its_items():
+def test_a_lost_run_with_some_scores_is_still_lost():
     columns = item_columns(runs=8, items=40, shift=0.3)
     for place, (group, seed) in enumerate(zip(columns["group"], columns["seed"], strict=True)):
         if (group, seed) == ("new", 5):
@@ -179,7 +179,7 @@ def test_a_lost_run_is_lost_whatever_its_items():
     assert comparison.question.items.items == 40
 
 
-def test_several_tasks_and_their_mean():
+def test_items_of_several_tasks_are_judged_per_task_and_by_the_mean():
     columns = item_columns(runs=6, items=60, shift=0.3)
     columns["task"] = ["math" if item < 40 else "code" for item in columns["question"]]
     found = judged(columns)
@@ -190,21 +190,21 @@ def test_several_tasks_and_their_mean():
     assert checkpoints[2].estimate == pytest.approx(mean.estimate)
 
 
-def test_clusters_of_runs_join_runs():
+def test_runs_in_one_cluster_are_merged():
     columns = item_columns(runs=8, items=40)
     columns["cluster"] = [f"start {seed // 2}" for seed in columns["seed"]]
     found = judged(columns)
     assert len(found.comparisons[0].pairs) == 4
 
 
-def test_a_cluster_is_one_of_items_or_of_runs():
+def test_a_cluster_across_runs_and_items_is_refused():
     columns = item_columns(runs=8, items=40)
     columns["cluster"] = [(seed + item) % 2 for seed, item in zip(columns["seed"], columns["question"], strict=True)]
     with pytest.raises(UsageError, match="must be the same in all rows with the same question, or"):
         judged(columns)
 
 
-def test_the_level_and_its_components_are_in_the_document():
+def test_the_document_contains_the_level_of_an_answer():
     document = judged(item_columns(runs=6, items=40)).as_dict()
     assert document["level"] == "trainings"
     assert document["items"]["unit"] == "question"
@@ -216,13 +216,13 @@ def test_the_level_and_its_components_are_in_the_document():
     assert "items" not in runs["comparisons"][0]
 
 
-def test_advice_names_runs_and_items():
+def test_the_advice_names_numbers_of_runs_and_items():
     comparison = only(item_columns(runs=8, items=100, run_sd=0.02))
     (advice,) = (text for text in comparison.warnings if text.startswith("An interval of half the width"))
     assert "runs per group on these questions" in advice
 
 
-def test_a_plan_takes_its_looks_over_runs():
+def test_looks_of_a_plan_are_counted_in_runs_if_there_are_items():
     plan = esper_ab.design_comparison(["new", "old"], 20, margin=0.02)
     columns = item_columns(runs=20, items=60, shift=0.25, run_sd=0.01)
     found = esper_ab.judge_outcomes(plan, columns)
@@ -235,13 +235,13 @@ def test_a_plan_takes_its_looks_over_runs():
     assert comparison.headline.endswith("; 14 runs x 60 questions per group.")
 
 
-def test_a_plan_of_runs_says_nothing_of_one_run():
+def test_a_plan_of_several_runs_cannot_be_decided_by_one_run():
     plan = esper_ab.design_comparison(["new", "old"], 6, margin=0.02)
     (comparison,) = esper_ab.judge_outcomes(plan, item_columns(runs=1, items=60, shift=0.3)).comparisons
     assert str(comparison.verdict) == "NO INFERENCE"
 
 
-def test_a_plan_that_chooses_cells_takes_no_items():
+def test_a_plan_that_chooses_cells_refuses_items():
     plan = esper_ab.design_comparison(["new", "old"], 6, margin=0.02, cells=["x", "y"], choose=2)
     columns = item_columns(runs=8, items=20)
     columns["cell"] = ["x"] * len(columns["outcome"])
@@ -249,7 +249,7 @@ def test_a_plan_that_chooses_cells_takes_no_items():
         esper_ab.judge_outcomes(plan, columns)
 
 
-def test_lost_scores_cap_an_answer_about_training():
+def test_missing_scores_cap_an_answer_about_training():
     columns = item_columns(runs=8, items=60, shift=0.4)
     columns["outcome"][7] = None
     comparison = only(columns)

@@ -37,7 +37,7 @@ def test_degenerate_differences_have_no_test_interval_or_decision(name, kind):
     assert progress_after(rule, {AB: pairs_from(six_others)}, 20)[AB].looks[-1].low is not None
 
 
-def test_a_look_without_its_own_boundary_decides_nothing():
+def test_a_look_without_a_boundary_does_not_decide():
     small = design(looks=(3,), boundaries=(), adjusted=False)
     progress = progress_after(small, {AB: pairs_from([9.0, 9.1, 9.2])}, 3)[AB]
     (look,) = progress.looks
@@ -84,7 +84,7 @@ def make_binary_pairs(*counts, success=100.0):
 
 
 @pytest.mark.parametrize(("counts", "crossed"), [((2, 12, 1, 5), True), ((2, 6, 1, 11), False), ((2, 1, 12, 5), True)])
-def test_outcomes_that_are_0_or_1_need_the_exact_test_and_the_interval(counts, crossed):
+def test_a_claim_about_binary_outcomes_needs_the_exact_test_and_the_interval(counts, crossed):
     rule = design(looks=(20,), futility=Futility(power=0.8, nominal_p=(0.1,)))
     (look,) = progress_after(rule, {AB: make_binary_pairs(*counts)}, 20)[AB].looks
     _, only_a, only_b, _ = counts
@@ -113,7 +113,7 @@ def test_a_margin_as_large_as_a_success_rules_out_the_exact_test(margin, exact):
         ((10, 7, 0, 13), 40.0, False),
     ],
 )
-def test_proportions_are_close_only_if_the_disagreeing_pairs_alone_show_it(counts, margin, small):
+def test_discordant_pairs_alone_must_show_that_proportions_are_close(counts, margin, small):
     """Even if one group is 10 points better, all of 20 pairs agree in 12 % of experiments."""
     size = sum(counts)
     (look,) = progress_after(design(looks=(size,), margin=margin), {AB: make_binary_pairs(*counts)}, size)[AB].looks
@@ -122,7 +122,7 @@ def test_proportions_are_close_only_if_the_disagreeing_pairs_alone_show_it(count
     assert look.crossed == (counts[1] > 0)
 
 
-def test_under_the_anytime_rule_the_disagreeing_pairs_are_the_evidence():
+def test_under_the_anytime_rule_discordant_pairs_are_the_evidence():
     """Twelve for a and none for b: the Beta(1/2, 1/2) mixture against 1/2; an interval even if no pair disagrees."""
     progress = progress_after(anytime(early_stop=False), {AB: make_binary_pairs(0, 12, 0, 8)}, 20)[AB]
     twelfth = progress.looks[11]
@@ -175,14 +175,14 @@ def look_at_learned(ahead, n, *, effect=0.0, positions=0.0, alpha=0.05, **change
         (15, 21, True),
     ],
 )
-def test_a_claim_also_needs_the_sign_flip_test_if_the_t_alone_errs_too_often(ahead, n, crossed):
+def test_a_claim_needs_the_sign_flip_test_if_the_t_test_errs_too_often(ahead, n, crossed):
     look = look_at_learned(ahead, n, adjusted=False)
     assert look.p <= look.bound_p
     assert look.crossed == crossed
 
 
 @pytest.mark.parametrize("n", [6, 7, 8, *range(9, 21)])
-def test_pairs_in_which_exactly_one_run_learns_rarely_give_a_false_claim(n):
+def test_pairs_with_exactly_one_learning_run_rarely_give_a_false_claim(n):
     """Exact, over all numbers of pairs in which the first learned; the t alone claims in 9.2 % with 13 pairs."""
     claims = [
         stats.binom.pmf(ahead, n, 0.5) * look_at_learned(ahead, n, adjusted=False).crossed for ahead in range(n + 1)
@@ -190,17 +190,17 @@ def test_pairs_in_which_exactly_one_run_learns_rarely_give_a_false_claim(n):
     assert sum(claims) <= 0.055
 
 
-def test_the_sign_flip_test_is_not_required_if_so_few_pairs_cannot_reach_its_bound():
+def test_the_sign_flip_test_is_not_required_if_it_cannot_reach_its_bound():
     assert look_at_learned(7, 7, alpha=0.01, adjusted=False).crossed  # the smallest p is 2 / 2^7 = 0.016
 
 
-def test_a_position_effect_that_the_design_removes_does_not_affect_the_sign_flip_test():
+def test_position_effects_do_not_affect_the_sign_flip_test():
     look = look_at_learned(8, 8, effect=-70.0, positions=30.0, positions_matter=True, adjusted=True)
     assert look.crossed
     assert not look_at_learned(8, 8, effect=-70.0, positions=30.0, adjusted=False).crossed
 
 
-def test_a_success_may_be_1_in_percent_without_a_declared_range():
+def test_outcomes_of_0_or_1_are_binary_without_a_declared_range():
     plain = design(looks=(20,), margin=0.5)
     outcome = msgspec.structs.replace(plain.outcome, high=None)
     unlimited = msgspec.structs.replace(plain, measures=msgspec.structs.replace(plain.measures, outcome=outcome))

@@ -68,7 +68,7 @@ def drop_replicate(d, replicate):
         (design(early_stop=False, adjusted=False), EARLY * 2, 20, "crossed", 6, 4),
     ],
 )
-def test_each_rule_reaches_its_decision(rule, d, complete, decision, decided_at, taken):
+def test_each_look_rule_reaches_the_expected_decision(rule, d, complete, decision, decided_at, taken):
     progress = progress_after(rule, {AB: pairs_from(d)}, complete)[AB]
     assert (progress.decision, progress.decided_at, len(progress.looks)) == (decision, decided_at, taken)
     assert progress.direction == (1 if decision == "crossed" else 0)
@@ -77,7 +77,7 @@ def test_each_rule_reaches_its_decision(rule, d, complete, decision, decided_at,
     assert progress.standing == ("open" if d[:6] == EARLY[:6] or -40.0 in d else decision)
 
 
-def test_a_crossing_look_and_a_futile_look_have_their_bounds_and_limits():
+def test_every_look_has_its_bounds_and_limits():
     (look,) = progress_after(design(), {AB: pairs_from(spread(20, 9.0))}, 20)[AB].looks
     assert (look.replicates, look.pairs, look.bound_p, look.alpha) == (6, 6, NOMINAL[1][0], 0.05)
     assert look.p <= look.bound_p
@@ -105,7 +105,7 @@ def make_differences_with_p(p, sign=1.0):
 
 @given(st.lists(st.floats(1e-9, 0.2), min_size=3, max_size=3), st.sampled_from([0.001, 0.3, 1.0]))
 @settings(max_examples=50)
-def test_at_a_single_look_only_differences_beyond_the_margin_pass_alpha_on(ps, margin):
+def test_only_differences_beyond_the_margin_pass_alpha_on_at_a_single_look(ps, margin):
     """A smaller difference may still be called smaller than the margin, so its share is not free."""
     data = {contrast: pairs_from(make_differences_with_p(p)) for contrast, p in zip((AB, AC, BC), ps, strict=True)}
     progress = progress_after(design((AB, AC, BC), **LAST, margin=margin), data, 20)
@@ -122,7 +122,7 @@ def test_at_a_single_look_only_differences_beyond_the_margin_pass_alpha_on(ps, m
             assert p > 0.99999 * 0.05 / shares
 
 
-def test_simultaneous_intervals_and_claims_about_the_margin_stay_at_the_first_share():
+def test_simultaneous_intervals_use_the_first_share_of_alpha():
     data = {AB: pairs_from(spread(20, 30.0)), AC: pairs_from(make_differences_with_p(0.03))}
     look = progress_after(design((AB, AC), **LAST), data, 20)[AC].looks[0]
     assert (look.alpha, look.bound_p) == (0.05, 0.05)
@@ -134,7 +134,7 @@ def test_simultaneous_intervals_and_claims_about_the_margin_stay_at_the_first_sh
         assert (progress.decision, progress.looks[0].small) == ("crossed", small)
 
 
-def test_alpha_is_passed_on_to_later_looks():
+def test_a_decided_comparison_passes_its_alpha_to_later_looks():
     data = {AB: pairs_from(spread(20, 30.0)), AC: pairs_from(DULL[:20])}
     progress = progress_after(design((AB, AC)), data, 20)
     assert (progress[AB].decided_at, progress[AB].looks[0].bound_p) == (6, NOMINAL[2][0])
@@ -162,7 +162,7 @@ def test_a_small_or_futile_comparison_passes_no_alpha_on(rule, first, decision):
     assert {look.alpha for look in progress[AC].looks} == {0.025}
 
 
-def test_equivalence_is_tested_at_the_first_share_whatever_was_passed_on():
+def test_equivalence_is_tested_at_the_first_share_of_alpha():
     """Alpha freed by true differences is no license for equivalence: those hypotheses are another family."""
     half = stats.t.isf(0.05 / 3, 18) / math.sqrt(20)  # at alpha / 3, with an SD of 1
     assert half > 1.1 * stats.t.isf(0.05, 18) / math.sqrt(20)
@@ -177,7 +177,7 @@ def test_equivalence_is_tested_at_the_first_share_whatever_was_passed_on():
         assert look.high == pytest.approx(stats.t.isf(0.025, 18) / math.sqrt(20))
 
 
-def test_equivalence_needs_the_first_evidence_under_the_anytime_rule():
+def test_equivalence_under_the_anytime_rule_uses_the_first_evidence_bound():
     low, high = anytime_interval(0.0, 1.0 / math.sqrt(26), 24, 26.0, 60.0 / 2.0)
     far = {
         AB: pairs_from(spread(26, 50.0)),
@@ -191,7 +191,7 @@ def test_equivalence_needs_the_first_evidence_under_the_anytime_rule():
         assert (look.equivalence_low, look.equivalence_high) == pytest.approx((low, high))
 
 
-def test_an_extended_plan_requires_more_evidence():
+def test_an_extended_plan_requires_stronger_evidence():
     planned, longer = (
         progress_after(rule, {AB: pairs_from(DULL)}, 40)[AB] for rule in (design(), extended(design(), 20))
     )
@@ -207,7 +207,7 @@ def test_a_comparison_stopped_for_futility_stays_stopped():
         assert (progress[AB].decision, progress[AB].decided_at, len(progress[AB].looks)) == ("futile", 6, 1)
 
 
-def test_a_look_with_all_pairs_on_one_side_decides_nothing_and_a_later_one_does():
+def test_a_look_with_all_pairs_on_one_side_does_not_decide():
     """All replicates of the other side were lost, so the lanes could explain the whole difference."""
     pairs = [pair for pair in pairs_from(spread(20, 9.0)) if pair.replicate % 2 == 0 or pair.replicate > 13]
     for adjusted in (True, False):
@@ -224,7 +224,7 @@ def test_a_look_with_all_pairs_on_one_side_decides_nothing_and_a_later_one_does(
 
 @given(situations(), st.integers(0, 26), st.randoms(use_true_random=False))
 @settings(max_examples=80)
-def test_neither_the_order_of_pairs_nor_what_comes_later_changes_a_look(situation, later, random):
+def test_neither_later_pairs_nor_their_order_change_a_look(situation, later, random):
     rule, pairs, complete = situation
     if rule.anytime_after != 0:
         later = max(later, complete)
@@ -243,7 +243,7 @@ def test_neither_the_order_of_pairs_nor_what_comes_later_changes_a_look(situatio
 
 @settings(max_examples=80, deadline=None)
 @given(situations())
-def test_stops_for_futility_never_make_a_claim_that_would_not_be_made_without_them(situation):
+def test_futility_stops_never_create_additional_claims(situation):
     """Stops do not bind: each claim is also one of the rule without stops, at the same look and bound."""
     rule, pairs, complete = situation
     if len(rule.looks) < 2 or not rule.early_stop:
@@ -280,7 +280,7 @@ def test_stops_for_futility_never_make_a_claim_that_would_not_be_made_without_th
         (20, 20, 20, 20),
     ],
 )
-def test_a_look_waits_for_the_last_of_its_seeds_in_both_groups(new, old, planned, after_every_pair):
+def test_a_look_waits_until_both_groups_have_all_its_seeds(new, old, planned, after_every_pair):
     present = {"new": new, "old": old}
     table = [row for row in rows(DULL[:20], [0.0] * 20) if row["seed"] < present[row["group"]]]
     for plan, complete in ((PLANNED, planned), (AFTER_EVERY_PAIR, after_every_pair)):
@@ -293,7 +293,7 @@ def test_a_look_waits_for_the_last_of_its_seeds_in_both_groups(new, old, planned
 
 
 @pytest.mark.parametrize(("outcome", "complete"), [(1.0, 10), ("", 10), (None, 0)])
-def test_a_look_waits_for_a_seed_in_a_gap_but_not_for_a_lost_run(outcome, complete):
+def test_a_look_waits_for_a_missing_run_but_not_for_a_lost_run(outcome, complete):
     """An outcome of None stands for a missing row."""
     table = [row | {"outcome": outcome} if row["seed"] == 9 else row for row in rows(DULL[:12], [0.0] * 12)]
     progress = take_looks(PLANNED, outcomes([row for row in table if row["outcome"] is not None]))

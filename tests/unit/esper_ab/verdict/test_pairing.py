@@ -22,7 +22,7 @@ def _add_clusters(table, *clusters):
     return [row | {"cluster": cluster} for row, cluster in zip(table, clusters, strict=True)]
 
 
-def test_a_run_without_an_outcome_is_lost_and_a_missing_run_leaves_its_partner_single():
+def test_a_run_without_an_outcome_counts_as_lost():
     table = [row for row in rows([1.0, "", 3.0, 4.0], [5.0, 6.0, 7.0, ""]) if (row["group"], row["seed"]) != ("old", 2)]
     paired = _pair_rows(table)
     assert [(pair.replicate, pair.a, pair.b) for pair in paired.pairs] == [(0, 1.0, 5.0)]
@@ -33,7 +33,7 @@ def test_a_run_without_an_outcome_is_lost_and_a_missing_run_leaves_its_partner_s
     assert paired.single == ("2 of new",)
 
 
-def test_a_failed_run_without_a_partner_is_lost_unless_the_partner_is_still_planned():
+def test_a_failed_run_without_a_partner_counts_as_lost():
     table = rows([1.0, ""], [5.0, 6.0])[:3]
     paired = _pair_rows(table)
     assert (paired.lost.a, paired.lost.b, paired.lost.cancelled, paired.single) == (1, 0, (0, 1), ())
@@ -42,7 +42,7 @@ def test_a_failed_run_without_a_partner_is_lost_unless_the_partner_is_still_plan
 
 
 @pytest.mark.parametrize("form", [pair_up, sampled])
-def test_a_run_that_failed_in_one_task_is_lost_in_the_mean_even_without_runs_in_other_tasks(form):
+def test_a_run_lost_in_one_task_is_lost_in_the_mean_over_tasks(form):
     table = [
         *rows([4.0, ""], [0.0, 1.0], task="far"),
         *rows([1.0], [1.0], task="time"),
@@ -60,7 +60,7 @@ def test_pairs_connected_through_clusters_are_averaged_into_one():
 
 
 @given(st.lists(st.tuples(*(st.sampled_from(["", "p", "q", "r", "s"]),) * 2), min_size=1, max_size=9))
-def test_units_are_the_connected_sets_and_share_no_cluster(clusters):
+def test_pairs_with_common_clusters_form_one_unit(clusters):
     count = len(clusters)
     table = _add_clusters(
         rows([float(i) for i in range(count)], [0.0] * count),
@@ -91,7 +91,7 @@ def test_the_mean_over_tasks_scales_each_task_by_its_margin_and_direction():
     assert pair.a - pair.b == pytest.approx((4.0 / 2.0 + 3.0 / 3.0) / 2.0)
 
 
-def test_a_replicate_is_in_the_mean_only_with_all_tasks():
+def test_a_seed_enters_the_mean_only_with_runs_in_all_tasks():
     table = [
         *rows([4.0, 1.0, ""], [0.0, 1.0, 2.0], task="far"),
         *rows([1.0], [1.0], task="time"),
@@ -102,7 +102,7 @@ def test_a_replicate_is_in_the_mean_only_with_all_tasks():
     assert paired.lost.a == 1
 
 
-def test_runs_with_unknown_positions_count_as_first_and_second():
+def test_runs_with_unknown_positions_are_numbered_in_order_of_groups():
     paired = _pair_rows(rows([1.0, ""], [5.0, 6.0]))
     assert [(pair.position_a, pair.position_b) for pair in paired.pairs] == [(0, 1)]
     assert [(half.position_a, half.position_b) for half in paired.lost.replicates] == [(0, 1)]

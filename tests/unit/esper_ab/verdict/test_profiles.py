@@ -8,7 +8,7 @@ from esper_ab.verdict.judge import judge
 from esper_ab.verdict.profiles import profiles_of
 
 
-def test_a_profile_is_the_share_of_runs_above_each_threshold_with_equal_weights_of_tasks():
+def test_tasks_have_equal_weights_in_a_performance_profile():
     table = [*rows([0.0, 1.0], [1.0, 1.0], task="few"), *rows([10.0] * 8, [20.0] * 8, task="many")]
     new, old = profiles_of(outcomes(table), ("new", "old"), {"few": (0.0, 2.0), "many": (0.0, 20.0)})
     shares = dict(zip(new.thresholds, new.above, strict=True))
@@ -19,24 +19,24 @@ def test_a_profile_is_the_share_of_runs_above_each_threshold_with_equal_weights_
     assert list(new.above) == sorted(new.above, reverse=True)
 
 
-def test_lower_may_be_better_and_lost_runs_have_no_score():
+def test_lost_runs_have_no_score_in_performance_profiles():
     table = rows([10.0, "", 0.0], [20.0, 20.0, 20.0])
     new, old = profiles_of(outcomes(table), ("new", "old"), {"": (20.0, 0.0)})
     assert (new.interquartile_mean.value, old.optimality_gap.value, new.runs) == (0.75, 1.0, 2)
 
 
-def test_no_number_depends_on_the_order_of_rows():
+def test_performance_profiles_do_not_depend_on_the_order_of_rows():
     table = [*rows(*drawn(12, 1.0), task="one"), *rows(*drawn(12, 2.0, rng_seed=2), task="two")]
     ranges = {"one": (0.0, 100.0), "two": (0.0, 100.0)}
     orders = [table, table[::-1], sorted(table, key=lambda row: str(row["outcome"]))]
     assert len({repr(profiles_of(outcomes(rows), ("new", "old"), ranges)) for rows in orders}) == 1
 
 
-def test_a_task_without_scores_prevents_profiles():
+def test_there_are_no_profiles_if_a_task_has_no_scores():
     assert profiles_of(outcomes(rows([1.0], [2.0])), ("new", "old"), {"other": (0.0, 1.0)}) == ()
 
 
-def test_profiles_cover_all_groups_and_runs_of_the_plan_if_scores_have_ranges():
+def test_profiles_cover_all_groups_and_runs_of_the_plan():
     plan = make_external_plan(("new", "old"), tuple(map(str, range(8))), scales(), Rule(control="new"))
     planned = rows(*drawn(8, 1.0))
     ranges = {"": (0.0, 100.0)}

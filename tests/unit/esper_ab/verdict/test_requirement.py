@@ -41,12 +41,12 @@ def parse(text):
         "shaped better-than shaped",
     ],
 )
-def test_a_condition_without_two_groups_and_one_relation_is_refused(text):
+def test_an_incomplete_requirement_is_refused(text):
     with pytest.raises(UsageError):
         parse(text)
 
 
-def test_names_may_contain_spaces_and_stand_on_either_side():
+def test_group_names_in_a_requirement_may_contain_spaces():
     requirement = parse_requirement(" my  group better-than b ", ("my group", "b"), (Contrast(a="b", b="my group"),))
     assert (requirement.left, requirement.relation, requirement.right) == ("my group", "better-than", "b")
 
@@ -79,7 +79,7 @@ BOTH = {"equivalent-to", "not-worse-than"}
         (Verdict.INCONCLUSIVE, set(), set()),  # with six pairs
     ],
 )
-def test_each_verdict_supports_its_relations(comparison, verdict, forwards, backwards):
+def test_each_verdict_fulfils_its_relations(comparison, verdict, forwards, backwards):
     judged = replace(comparison, verdict=verdict)
     assert find_supported(judged) == forwards
     assert find_supported(judged, B, A) == backwards
@@ -105,9 +105,7 @@ def with_look(comparison, **fields):
     ("better", "left", "right", "low", "high"),
     [("higher", A, B, -1.9, 9.0), ("higher", B, A, -9.0, 1.9), ("lower", A, B, -9.0, 1.9), ("lower", B, A, -1.9, 9.0)],
 )
-def test_not_worse_than_checks_the_limit_at_which_the_left_group_would_be_worse(
-    comparison, better, left, right, low, high
-):
+def test_not_worse_than_checks_the_unfavourable_limit_of_the_left_group(comparison, better, left, right, low, high):
     away = math.copysign(0.1, low + high)  # away from the margin, which is 0.1 beyond the limit
     for shift, expected in ((0.0, True), (away, True), (-away, False), (-2.0 * away, False)):
         judged = with_look(comparison, low=low + shift, high=high + shift)
@@ -118,7 +116,7 @@ def test_not_worse_than_checks_the_limit_at_which_the_left_group_would_be_worse(
         assert ("not-worse-than" in find_supported(judged, left, right)) is expected
 
 
-def test_not_worse_than_needs_15_pairs_no_cap_and_limits_that_allow_for_losses(comparison):
+def test_not_worse_than_needs_15_pairs(comparison):
     good = with_look(comparison, low=1.0, high=9.0)
     baseline = Finding(kind="baseline", weight="caps equivalence", groups=(), sentence="Both are at chance.")
     assert find_supported(good) == {"not-worse-than"}
@@ -132,11 +130,11 @@ def test_not_worse_than_needs_15_pairs_no_cap_and_limits_that_allow_for_losses(c
         assert find_supported(changed) == set()
 
 
-def test_identical_with_runs_lost_in_one_group_only_supports_nothing(comparison):
+def test_identical_records_with_lost_runs_fulfil_no_requirement(comparison):
     assert find_supported(replace(comparison, verdict=Verdict.IDENTICAL, lost=lost((6, 70.0, None)))) == set()
 
 
-def test_every_failing_condition_is_named_with_its_reason(comparison):
+def test_every_unmet_requirement_is_named_with_its_reason(comparison):
     held = parse("shaped better-than simplified")
     require([held], [comparison])
     others = [parse(f"shaped {relation} simplified") for relation in ("worse-than", "equivalent-to")]
@@ -155,7 +153,7 @@ def test_every_failing_condition_is_named_with_its_reason(comparison):
         require([parse("shaped equivalent-to simplified")], [equal])
 
 
-def test_a_report_is_complete_whether_conditions_hold_or_not(tmp_path, capsys):
+def test_an_unmet_requirement_does_not_shorten_the_report(tmp_path, capsys):
     run = str(write(tmp_path / "run", same_twice()))
     assert invoke(group, ["report", run, "--json", "--fail-unless", "a better-than b"], "esper-ab") == 12
     document = json.loads(capsys.readouterr().out)
@@ -166,7 +164,7 @@ def test_a_report_is_complete_whether_conditions_hold_or_not(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("count", "expected"), [(6, set()), (16, {"not-worse-than"})])
-def test_a_stop_for_futility_supports_only_what_its_interval_shows(count, expected):
+def test_a_stop_for_futility_fulfils_only_requirements_shown_by_its_interval(count, expected):
     """With 6 pairs nothing; with 15 or more non-inferiority, if the repeated interval lies above the margin."""
     bounds = (Boundary(open=1, alpha=0.05, nominal_p=(1e-9, 0.05)),)  # the first claims nothing
     stops = Futility(power=0.8, nominal_p=(0.09, 0.0))
@@ -211,7 +209,7 @@ def is_met(left, relation, right, comparisons):
         ((0.0, 0.0), {"equivalent-to", "not-worse-than"}),
     ],
 )
-def test_a_condition_on_size_must_hold_on_each_task_and_one_on_direction_on_the_mean(differences, expected):
+def test_a_requirement_about_size_must_hold_on_every_task(differences, expected):
     comparisons = compare_on_tasks(*differences)
     mirrored = compare_on_tasks(*(-difference for difference in differences))
     assert {relation for relation in RELATIONS if is_met(A, relation, B, comparisons)} == expected
@@ -219,7 +217,7 @@ def test_a_condition_on_size_must_hold_on_each_task_and_one_on_direction_on_the_
     assert is_met(B, "worse-than", A, comparisons) is ("better-than" in expected)
 
 
-def test_a_failing_condition_names_the_task():
+def test_an_unmet_requirement_names_the_task():
     comparisons = compare_on_tasks(12.0, -6.0)
     message = f'"{A} not-worse-than {B}" does not hold: on task 1, {A} against {B} is WORSE$'
     with pytest.raises(ConditionNotMet, match=message):
@@ -232,7 +230,7 @@ def test_a_failing_condition_names_the_task():
         require([Requirement(left=A, relation="better-than", right=B)], compare_on_tasks(6.0, -6.0))
 
 
-def test_a_condition_on_size_states_the_cost_of_unseen_failures():
+def test_a_fulfilled_requirement_about_size_states_the_cost_of_unseen_failures():
     size, direction = (Requirement(left=B, relation=relation, right=A) for relation in ("not-worse-than", "worse-than"))
     (note,) = require([size], compare_on_tasks(0.0))
     assert "failures in up to 17 % of a group's runs may be unseen with 16 pairs" in note

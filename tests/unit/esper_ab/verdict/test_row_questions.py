@@ -37,18 +37,18 @@ ONE_RUN = {
         (ONE_RUN, "vary by less than a ten-thousandth of their difference"),
     ],
 )
-def test_copies_raise_a_question_and_stay_a_caveat(data, description):
+def test_many_copies_raise_a_question(data, description):
     question = _expect_question(data)
     assert description in question
     assert question.endswith("; remove the copies, unless each row is a training run of its own: rows=runs")
     assert description in _join_caveats(data, rows="runs")
 
 
-def test_few_copies_are_a_caveat_without_a_question():
+def test_few_copies_cause_only_a_caveat():
     assert "2 of 10 outcomes of new equal another one" in _join_caveats({"new": [*A[:9], A[3]], "old": B})
 
 
-def test_a_plan_names_copies_and_asks_nothing():
+def test_copies_cause_only_a_caveat_under_a_plan():
     plan = esper_ab.design_comparison(["new", "old"], 10, margin=2.0)
     (comparison,) = esper_ab.judge_outcomes(plan, PASTED).comparisons
     assert "10 of 10 outcomes of new equal another one" in " ".join(comparison.caveats)
@@ -63,7 +63,7 @@ def test_a_plan_names_copies_and_asks_nothing():
         ([*sorted(A), max(A)], [min(B), *sorted(B)], "in all 11 pairs"),
     ],
 )
-def test_sorted_columns_raise_a_question(a, b, description):
+def test_sorted_columns_of_outcomes_raise_a_question(a, b, description):
     question = _expect_question({"new": a, "old": b})
     assert description in question
     assert question.endswith("whose pairs mean nothing: paired=False or paired=True")
@@ -81,13 +81,13 @@ def test_sorted_columns_raise_a_question(a, b, description):
         ([*sorted(A)[:6], *[max(A)] * 4], sorted(B)[:6] + [max(B)] * 4),
     ],
 )
-def test_one_sorted_group_or_ties_raise_no_question(a, b):
+def test_one_sorted_group_raises_no_question(a, b):
     ties = [value for value in a if a.count(value) > 1]
     assert len(set(a)) < 8 or len(set(b)) < 8 or a != sorted(a) or b != sorted(b)
     assert "sorted" not in _join_caveats({"new": a, "old": b}, rows="runs" if ties else None)
 
 
-def test_seeds_are_sorted_by_the_numbers_in_their_names():
+def test_seeds_are_ordered_by_the_numbers_in_their_names():
     names = [f"s{index}" for index in range(10)]
     data = {"new": dict(zip(names, sorted(A), strict=True)), "old": dict(zip(names, sorted(B), strict=True))}
     assert "new rises and old rises from seed to seed" in _join_caveats(data)
@@ -99,7 +99,7 @@ def test_seeds_may_have_digits_that_are_not_decimal_numbers():
     assert "sorted" not in _join_caveats(data)
 
 
-def test_sorted_outcomes_given_by_seed_are_a_caveat_without_a_question():
+def test_sorted_outcomes_with_seeds_cause_only_a_caveat():
     by_seed = {group: dict(enumerate(sorted(values))) for group, values in (("new", A), ("old", B))}
     assert "new rises and old rises from seed to seed" in _join_caveats(by_seed)
     series = {group: pd.Series(sorted(values)) for group, values in (("new", A), ("old", B))}
@@ -110,7 +110,7 @@ LOWER = ("loss", "val_loss", "Error", "regret", "Perplexity", "wall time", "seco
 
 
 @pytest.mark.parametrize("name", LOWER)
-def test_outcomes_named_like_losses_or_times_raise_a_question_about_direction(name):
+def test_outcomes_named_like_losses_raise_a_question_about_direction(name):
     rows = {"group": ["new"] * 10 + ["old"] * 10, "seed": [*range(10)] * 2, name: [*A, *B]}
     question = f"is called {name}, so it is unclear whether lower or higher is better: better=lower or better=higher"
     assert _expect_question(rows, columns={"outcome": name}).endswith(question)
@@ -123,13 +123,13 @@ def test_outcomes_named_like_losses_or_times_raise_a_question_about_direction(na
 
 
 @pytest.mark.parametrize("name", ["return", "accuracy", "success_rate", "lossless", "timesteps survived", "glossary"])
-def test_other_outcomes_are_better_if_higher(name):
+def test_outcomes_with_other_names_are_better_if_higher(name):
     assert esper_ab.compare_outcomes({"new": A, "old": B}, margin=1.0, label=name).verdicts == {
         ("new", "old", ""): "BETTER"
     }
 
 
-def test_all_questions_are_in_one_message():
+def test_all_questions_about_rows_are_in_one_message():
     question = _expect_question(
         {"group": ["new"] * 10 + ["old"] * 10, "prompt": [*range(10)] * 2, "loss": sorted(A) + sorted(B)},
         columns={"seed": "prompt", "outcome": "loss"},

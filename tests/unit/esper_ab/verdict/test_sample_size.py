@@ -39,7 +39,7 @@ def test_the_pairs_needed_depend_on_the_spread_and_never_on_the_difference():
     assert compared(design(16), CLEAR, lost=losses).most_pairs == 14
 
 
-def test_looks_after_every_pair_need_more_pairs():
+def test_a_rule_with_a_look_after_every_pair_needs_more_pairs():
     open_ = compared(open_ended(), pairs_with_differences(WIDE))
     planned = compared(design(6), pairs_with_differences(WIDE))
     assert open_.smallest_resolvable is None
@@ -51,7 +51,7 @@ def test_looks_after_every_pair_need_more_pairs():
         assert log_evidence(t, pairs - 1, pairs) == pytest.approx(np.log(evidence))
 
 
-def test_a_comparison_closed_by_a_look_is_offered_no_extension():
+def test_no_extension_is_suggested_for_a_comparison_closed_by_a_look():
     """Crossed at the first look, withdrawn at the last: `resume --seeds` has nothing left to decide."""
     result = compared(
         design(10, early_stop=False), pairs_with_differences([3.0, 3.4, 2.8, 3.1, 3.3, 2.9, -6.0, -4.0, -7.0, -2.0])

@@ -40,13 +40,13 @@ def test_a_comparison_in_progress_names_the_look_that_it_waits_for(looks, senten
         (MOST_NAMED + 1, MOST_NAMED + 1, "takes more than 10000 more pairs."),
     ],
 )
-def test_pairs_beyond_ten_thousand_are_not_counted(pairs, high, phrase):
+def test_needed_pairs_beyond_ten_thousand_are_not_counted(pairs, high, phrase):
     wide = compared(design(6), pairs_of((71.0, 90.0, 70.5, 70.1, 71.8, 95.0), BETTER_B))
     needed = msgspec.structs.replace(wide.pairs_needed, pairs=pairs, low=8, high=high)
     assert phrase in replace(wide, pairs_needed=needed, pairs_anew=None).sentence
 
 
-def test_as_many_positions_as_pairs_leave_nothing_to_test():
+def test_there_is_no_adjusted_test_with_as_many_positions_as_pairs():
     rotated = [msgspec.structs.replace(pair, position_a=n, position_b=(n + 1) % 6) for n, pair in enumerate(PAIRS)]
     result = compared(design(6, adjusted=True, positions=6), rotated)
     sentence = "shaped - simplified = +4.48 points, no adjusted paired t; at this bound 6 pairs give no interval."
@@ -55,7 +55,7 @@ def test_as_many_positions_as_pairs_leave_nothing_to_test():
 
 
 @pytest.mark.parametrize(("comparisons", "never"), [(1, False), (6, False), (8, True)])
-def test_the_rule_says_if_so_few_pairs_can_never_pass_the_sign_flip_test(comparisons, never):
+def test_the_rule_mentions_if_the_sign_flip_test_can_never_be_passed(comparisons, never):
     """The smallest p of 8 pairs is 0.0078; each of 8 comparisons has 0.00625 of alpha, and is decided without it."""
     sentence = rule_sentence(design(8, comparisons))
     assert "with 7, 8 or 11 to 20 pairs, the exact sign-flip test agrees" in sentence
@@ -121,7 +121,7 @@ LOSSES = [  # rule, pairs, lost, verdict, imputed outcomes, phrases
 
 
 @pytest.mark.parametrize(("rule", "pairs", "losses", "verdict", "given", "phrases"), LOSSES)
-def test_lost_runs_are_counted_and_speak_against_the_claim(rule, pairs, losses, verdict, given, phrases):
+def test_lost_runs_count_against_the_claim(rule, pairs, losses, verdict, given, phrases):
     result = compared(rule, pairs, lost=lost(*losses), complete=max(rule.looks, default=7))
     assert str(result.verdict) == verdict
     assert (result.imputed and (result.imputed.given_a, result.imputed.given_b)) == given
@@ -138,7 +138,7 @@ def test_the_anytime_rule_tests_the_evidence_with_imputed_runs():
 
 
 @pytest.mark.parametrize("unknown", [{"low": None}, {"high": None}, {"low": None, "high": None}])
-def test_excluded_differences_are_stated_only_if_both_ends_of_the_interval_exist(unknown):
+def test_excluded_differences_are_stated_only_with_a_two_sided_interval(unknown):
     wide = compared(design(6), pairs_of((71.0, 90.0, 70.5, 70.1, 71.8, 95.0), BETTER_B))
     reach = "Uninformative: this plan could not have shown a difference of 2 points"
     assert f"{reach}; the interval excludes differences beyond" in wide.sentence

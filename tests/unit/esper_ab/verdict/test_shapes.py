@@ -39,7 +39,7 @@ def test_differences_skewed_in_favour_of_the_claim_have_no_shape_caveat():
     assert (comparison.verdict, sentences) == (Verdict.BETTER, [])
 
 
-def test_one_failure_beside_a_claim_states_its_error_rate_and_the_possible_means():
+def test_a_claim_with_one_failed_pair_states_its_error_rate():
     d = WAVE + 6.0
     d[7] = -20.0
     comparison, sentences = compare_differences(d)
@@ -49,7 +49,7 @@ def test_one_failure_beside_a_claim_states_its_error_rate_and_the_possible_means
     assert "of which 5 % fall like this give a false claim in about 36 % of experiments" in sentences[1]
 
 
-def test_the_possible_means_are_not_stated_if_the_claim_holds_for_all_of_them():
+def test_possible_means_are_not_stated_if_they_all_support_the_claim():
     d = WAVE + 20.0
     d[7] = -20.0
     comparison, sentences = compare_differences(d)
@@ -58,7 +58,7 @@ def test_the_possible_means_are_not_stated_if_the_claim_holds_for_all_of_them():
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_one_failure_beside_an_equivalence_states_the_possible_means(sign):
+def test_an_equivalence_with_one_failed_pair_states_the_possible_means(sign):
     """+1.0 in 19 pairs and -19 in one: the mean may lie at -4."""
     d = np.full(20, 1.0) + 0.02 * WAVE
     d[3] = -19.0
@@ -67,7 +67,7 @@ def test_one_failure_beside_an_equivalence_states_the_possible_means(sign):
     assert sentence.endswith("+0.98 points to -3.97 points." if sign > 0.0 else "-0.98 points to +3.97 points.")
 
 
-def test_the_look_plan_counts_tasks_and_groups():
+def test_the_number_of_comparisons_in_a_look_plan_counts_tasks_and_groups():
     contrasts = tuple(
         Contrast(a=a, b=b, task=task) for task in ("one", "two", "three", MEAN) for a, b in (("x", "y"), ("x", "z"))
     )

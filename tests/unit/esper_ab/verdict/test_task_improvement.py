@@ -34,7 +34,7 @@ def draw_outcomes(better="higher"):
 
 
 @pytest.mark.parametrize("better", ["higher", "lower"])
-def test_the_probability_is_the_mean_over_tasks_with_a_stratified_bootstrap_interval(better):
+def test_the_probability_of_improvement_is_averaged_over_tasks(better):
     runs, observations = draw_outcomes(better)
     compared = [("new", "old")] * 4  # in each task, and in their mean
     (improvement,) = task_improvements(observations, [make_scale(task, better) for task in TASKS], compared, 3)
@@ -53,7 +53,7 @@ def test_the_probability_is_the_mean_over_tasks_with_a_stratified_bootstrap_inte
     assert (improvement.low, improvement.high) == pytest.approx((low, high), abs=0.01)
 
 
-def test_one_task_or_a_task_without_runs_gives_no_improvement_over_tasks():
+def test_improvement_over_tasks_needs_several_tasks_with_runs():
     _, observations = draw_outcomes()
     assert task_improvements(observations, [make_scale("reach")], [("new", "old")], 3) == ()
     assert task_improvements(observations, [make_scale("reach"), make_scale("lift")], [("new", "old")], 3) == ()

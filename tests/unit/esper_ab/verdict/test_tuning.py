@@ -27,7 +27,7 @@ def test_a_lost_run_counts_against_its_cell():
     assert tuned.choices[0].means["slow"] == (70.0 + 60.0) / 2.0
 
 
-def test_the_other_seeds_are_judged_at_the_chosen_cells():
+def test_the_remaining_seeds_are_judged_at_the_chosen_cells():
     first = judge(PLAN, outcomes(CHOOSE))
     assert first.next_step.endswith("after 6 seeds: run 2, 3, 4, 5, 6, 7 of new, old; new at slow, old at fast.")
     a, b = drawn(6, 8.0)
@@ -41,7 +41,7 @@ def test_the_other_seeds_are_judged_at_the_chosen_cells():
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.floats(-50.0, 50.0), min_size=24, max_size=24))
-def test_no_judged_run_changes_the_choice_and_no_choosing_run_is_judged(values):
+def test_judged_runs_do_not_affect_the_choice_of_cells(values):
     """This makes the judgement independent of the choice."""
     cells = zip(CELLS, (values[:12], values[12:]), strict=True)
     judged = [
@@ -52,7 +52,7 @@ def test_no_judged_run_changes_the_choice_and_no_choosing_run_is_judged(values):
     assert not {row.replicate for row in tuned.observations.rows} & set(PLAN.choosing)
 
 
-def test_no_more_runs_are_asked_for_if_every_choosing_run_was_lost():
+def test_no_further_runs_are_requested_if_every_choosing_run_was_lost():
     lost = [row | {"outcome": ""} for row in CHOOSE]
     result = judge(PLAN, outcomes(lost))
     assert result.next_step == "Nothing can be judged: every run on the seeds for choosing a cell was lost."

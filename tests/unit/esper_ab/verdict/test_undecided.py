@@ -20,7 +20,7 @@ def join_caveats(rule, a, b, **changes):
     return " ".join(sentences)
 
 
-def test_pairs_that_all_agree_get_an_exact_p_and_a_constant_ratio_gets_advice_on_logarithms():
+def test_undecided_pairs_of_one_direction_get_an_exact_p():
     noise = 1.0 + 0.01 * np.sin(np.arange(10))
     text = join_caveats(design(10), 2.0 * LEVELS * noise, LEVELS)
     assert "shaped is better in all 10 pairs (exact sign test p = 0.002)" in text
@@ -38,13 +38,13 @@ def test_pairs_that_all_agree_get_an_exact_p_and_a_constant_ratio_gets_advice_on
         (-LEVELS, -2.0 * LEVELS),  # negative outcomes have no logarithm
     ],
 )
-def test_no_logarithm_is_advised_without_a_constant_ratio_of_positive_outcomes(a, b):
+def test_logarithms_are_advised_only_for_a_constant_ratio_of_outcomes(a, b):
     text = join_caveats(design(10), a, b)
     assert "shaped is better in all 10 pairs" in text
     assert "logarithm" not in text
 
 
-def test_one_collapse_in_each_group_gets_the_interquartile_mean():
+def test_the_caveat_about_single_collapses_states_the_interquartile_mean():
     text = join_caveats(design(16), BASE + 3.0 + SMALL - ONE_FALLS, BASE - OTHER_FALLS)
     assert text.startswith("2 of 16 pairs lie far from the others (by more than three interquartile ranges), 1 below")
     assert "the interquartile means, which leave out a quarter of the runs at either end, is +" in text
@@ -64,10 +64,10 @@ WIDE = 12.0 * np.sin(1.7 * np.arange(16.0))
         (BASE + 3.0, BASE, {}),  # a constant difference is its own answer
     ],
 )
-def test_other_open_comparisons_get_no_such_caveat(a, b, changes):
+def test_other_undecided_comparisons_get_no_caveat_about_their_shape(a, b, changes):
     assert join_caveats(design(16), a, b, **changes) == ""
 
 
-def test_undecided_comparisons_get_no_such_caveat_before_the_last_look():
+def test_there_is_no_caveat_about_shape_before_the_last_look():
     noise = 1.0 + 0.01 * np.sin(np.arange(6))
     assert join_caveats(design(10), 2.0 * LEVELS[:6] * noise, LEVELS[:6]) == ""

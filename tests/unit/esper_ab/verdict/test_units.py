@@ -17,7 +17,7 @@ def _expect_refusal(call):
 
 @pytest.mark.parametrize("runs", [FRACTIONS, WINS])
 @pytest.mark.parametrize("margin", [1, 2, 50.0])
-def test_fractions_allow_no_margin_of_1_or_more(runs, margin):
+def test_a_margin_of_1_or_more_is_refused_for_fractions(runs, margin):
     message = _expect_refusal(lambda: esper_ab.compare_outcomes(runs, margin=margin))
     reason = "all 12 outcomes seen are 0 or 1, so no difference is larger than 1; give a margin below 1, "
     if runs is FRACTIONS:
@@ -40,7 +40,7 @@ def test_fractions_allow_no_margin_of_1_or_more(runs, margin):
         {"new": [-0.01, 0.6, 0.7], "old": [0.5, 0.6, 0.7]},
     ],
 )
-def test_other_outcomes_allow_any_margin(runs):
+def test_any_margin_is_accepted_for_other_outcomes(runs):
     assert esper_ab.compare_outcomes(runs, margin=2).verdicts
     assert esper_ab.compare_outcomes(FRACTIONS, margin=0.99).verdicts
 
@@ -54,7 +54,7 @@ def test_a_margin_as_large_as_the_declared_range_is_refused():
     assert esper_ab.compare_outcomes(runs, margin=99, unit="%").verdicts
 
 
-def test_each_task_has_its_own_unit():
+def test_each_task_can_have_its_own_unit():
     rows = {
         "group": ["new", "old"] * 12,
         "seed": [index // 2 % 6 for index in range(24)],

@@ -30,7 +30,7 @@ def test_an_unusable_gpu_is_reported_as_a_problem(
     assert bool(problem) == bool(complaint)
 
 
-def test_a_failing_gpu_is_named_and_left_out_if_it_is_requested() -> None:
+def test_a_requested_gpu_that_fails_is_named_in_the_problem() -> None:
     """There is no GPU of this number anywhere, so that to try it is to fail."""
     facts = SimpleNamespace(name="H200", total_memory=1 << 30, major=9, minor=0)
     properties = [(f"GPU-{index}", facts) for index in range(300)]

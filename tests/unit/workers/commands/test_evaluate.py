@@ -32,7 +32,7 @@ def test_a_missing_device_is_refused(policy: Path, device: str) -> None:
         evaluated(policy, device=device)
 
 
-def test_a_policy_is_evaluated_in_the_arithmetic_of_its_run(policy: Path) -> None:
+def test_a_policy_is_evaluated_with_the_arithmetic_of_its_run(policy: Path) -> None:
     """Which threads, kernels and precision: what workers pin for themselves, so that numbers can be the run's."""
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
     for threads, deterministic in ((2, True), (1, False)):
@@ -46,7 +46,7 @@ def test_a_policy_is_evaluated_in_the_arithmetic_of_its_run(policy: Path) -> Non
         assert not torch.backends.cuda.matmul.allow_tf32
 
 
-def test_a_missing_kernel_is_replaced_by_torch_with_a_warning(policy: Path) -> None:
+def test_an_evaluation_uses_torch_if_the_kernel_is_missing(policy: Path) -> None:
     """A policy can be looked at on every machine; that the numbers are not the run's is said."""
     by_torch = evaluated(policy)
     rewrite(policy, arithmetic=Arithmetic(kernel="native-avx2", kernel_build="a compiler that nobody has"))

@@ -30,7 +30,7 @@ def loaded() -> tuple[ctypes.CDLL, int]:
 
 
 @pytest.mark.parametrize(("struct", "a", "b"), pairs(), ids=lambda value: getattr(value, "__name__", str(value)))
-def test_two_exchanged_fields_of_a_struct_are_refused(struct: type[ctypes.Structure], a: int, b: int) -> None:
+def test_a_struct_with_two_exchanged_fields_is_refused(struct: type[ctypes.Structure], a: int, b: int) -> None:
     """host_lr and seed_lr of one size among them: the struct has as many bytes as before."""
     fields = list(struct._fields_)
     fields[a], fields[b] = fields[b], fields[a]
@@ -42,13 +42,13 @@ def test_two_exchanged_fields_of_a_struct_are_refused(struct: type[ctypes.Struct
         binding.declare(kernel, binding.layout(structs, lanes))
 
 
-def test_another_number_of_lanes_is_refused() -> None:
+def test_a_library_with_another_number_of_lanes_is_refused() -> None:
     kernel, lanes = loaded()
     with pytest.raises(ValueError, match="LANES"):
         binding.declare(kernel, binding.layout(binding.STRUCTS, 2 * lanes))
 
 
-def test_every_status_has_a_message() -> None:
+def test_every_error_status_of_the_kernel_has_a_message() -> None:
     header = (build.HERE / "src" / "api.h").read_text(encoding="utf-8")
     names = re.search(r"enum EsperStatus : std::int32_t \{([^}]*)\}", header)
     assert names
@@ -117,7 +117,7 @@ class Call:
         return float(loss[0])
 
 
-def test_a_valid_call_trains_and_measures() -> None:
+def test_a_valid_call_of_the_kernel_trains_and_measures() -> None:
     Call().train()
     assert 0.0 < Call().measure() < np.inf
 
@@ -181,7 +181,9 @@ MEASURING = {"configuration": ["parents[1][1] = 2", "rows[0] = 0", "tree.real = 
         for statement in changes
     ],
 )
-def test_an_invalid_call_is_refused_before_any_computation(call_kernel, complaint: str, statement: str) -> None:
+def test_an_invalid_call_of_the_kernel_is_refused_before_any_computation(
+    call_kernel, complaint: str, statement: str
+) -> None:
     call = Call()
     exec(f"call.{statement}", {"call": call, "HUGE": HUGE, "binding": binding})
     arrays_before = [array.copy() for array in call.arrays]
@@ -191,7 +193,9 @@ def test_an_invalid_call_is_refused_before_any_computation(call_kernel, complain
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_known_answer_depends_on_every_number_of_the_rule(width: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_known_answer_depends_on_every_field_of_the_training_rule(
+    width: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It goes through the structs, so that two that are exchanged on this side alone would show."""
     kernel = library.load(width)
     expected = library.KNOWN_ANSWER[width.removeprefix("native-")]

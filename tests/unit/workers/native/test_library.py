@@ -39,7 +39,7 @@ LIBRARY = Path(build.library("generic"))
 
 
 @needs_compiler
-def test_a_library_matches_its_record_and_builds_reproducibly(built: Path, tmp_path: Path) -> None:
+def test_a_kernel_library_builds_reproducibly(built: Path, tmp_path: Path) -> None:
     """It counts as code: built twice from the same, it must not look like two states of the code."""
     record = build.check("generic", built)
     assert record.flags.split() == list(build.flags("generic"))
@@ -94,7 +94,7 @@ def faulty(folder: Path) -> None:
 
 
 @needs_compiler
-def test_a_stripped_library_is_accepted_by_its_known_answer(tmp_path: Path) -> None:
+def test_a_stripped_library_is_accepted_if_it_gives_the_known_answer(tmp_path: Path) -> None:
     """As by a distribution's packager; bytes at its end are what a signature adds."""
     file = copied(tmp_path)
     original = file.read_bytes()
@@ -115,7 +115,7 @@ def test_a_library_that_fails_its_known_answer_is_refused(tmp_path: Path, librar
 
 
 @needs_compiler
-def test_sources_that_do_not_compile_leave_no_library(built: Path) -> None:
+def test_a_failed_compilation_leaves_no_library(built: Path) -> None:
     """The one of before would be stale, and in a wheel there would be nobody to see it."""
     (built / "src" / "tiny.cpp").write_text("no C++")
     with pytest.raises(CannotBuild, match=r"tiny\.cpp"):
@@ -124,7 +124,9 @@ def test_sources_that_do_not_compile_leave_no_library(built: Path) -> None:
 
 
 @pytest.mark.parametrize("compiler", ["false", "/nowhere/c++", ""])
-def test_without_a_compiler_nothing_is_built(room: Path, monkeypatch: pytest.MonkeyPatch, compiler: str) -> None:
+def test_a_build_without_a_compiler_leaves_no_library(
+    room: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
+) -> None:
     monkeypatch.setenv("CXX", compiler)
     monkeypatch.setenv("PATH", str(room) if not compiler else "/usr/bin:/bin")
     with pytest.raises(CannotBuild):

@@ -163,7 +163,7 @@ def test_decisions_equal_those_of_torch(case: Case, greedy: bool) -> None:
             assert relative_error(mine, memory) < CLOSE
 
 
-def test_float64_functions_are_accurate_to_its_last_digits() -> None:
+def test_float64_functions_are_accurate_to_the_last_digits() -> None:
     """Policies that decide by biases alone show the log-softmax of any logits, and normal quantiles."""
     rng = np.random.default_rng(0)
     lone = {"observation_width": 1, "hidden": 1, "memory": "none"}
@@ -186,7 +186,7 @@ def test_float64_functions_are_accurate_to_its_last_digits() -> None:
 
 
 @pytest.mark.parametrize("memory", ["lstm", "none"])
-def test_a_step_beyond_the_target_kl_or_with_a_gradient_not_finite_changes_nothing(memory: str) -> None:
+def test_an_update_beyond_the_target_kl_changes_no_weight(memory: str) -> None:
     shape = Shape(observation_width=3, hidden=9, head_sizes=(4,), memory=memory)
     _, policy = networks(shape, 1)
     batch = with_log_probs_near(batch_of(Case(shape, 4, 3, memory=False, ragged=False, masked=False, key=1)), policy, 1)
@@ -210,7 +210,7 @@ def test_a_step_beyond_the_target_kl_or_with_a_gradient_not_finite_changes_nothi
 
 @given(cases())
 @settings(max_examples=30)
-def test_a_row_has_the_same_bits_alone_and_in_a_batch(case: Case) -> None:
+def test_results_for_a_row_do_not_depend_on_its_batch(case: Case) -> None:
     """Decisions on every row, and the evaluation of a whole sequence."""
     _, policy = networks(case.shape, case.key)
     batch = batch_of(case)
@@ -308,7 +308,7 @@ def test_narrower_vectors_give_the_same_bits(narrow: ctypes.CDLL, case: Case) ->
     ],
 )
 @pytest.mark.parametrize("memory", ["none", "lstm"])
-def test_an_invalid_shape_of_network_is_refused(changes: dict[str, Any], memory: str) -> None:
+def test_an_invalid_network_shape_is_refused(changes: dict[str, Any], memory: str) -> None:
     shape = Shape(**{"observation_width": 3, "hidden": 8, "head_sizes": (2,), "memory": memory} | changes)
     with pytest.raises(ValueError, match="refuses"):
         NativePolicy(shape, RngPath(0), library.load(BUILT[0]))
@@ -370,7 +370,7 @@ def test_a_step_with_arrays_of_another_shape_is_refused(
         policy.decide(np.zeros((rows, width), np.float32), state, None, np.zeros((rows, choices)))
 
 
-def test_heads_must_be_chosen_once_and_in_order() -> None:
+def test_choosing_heads_out_of_order_is_refused() -> None:
     """As the library itself sees it: before a step, out of order, twice, beyond the last one."""
     _, policy = networks(_HEADS, 5)
     actions = np.zeros((4, 2), np.int64)

@@ -77,7 +77,7 @@ def train(agent: PPOAgent, episodes: range, **changes: float) -> list[PPOUpdate]
 
 
 @pytest.mark.parametrize("normalise", [True, False])
-def test_earlier_episodes_change_the_inputs_of_a_policy_only_by_normalisation(normalise: bool):
+def test_earlier_episodes_affect_the_inputs_of_a_policy_only_by_normalisation(normalise: bool):
     """With a learning rate of 0 the network is the same, so a decision can change only with its inputs."""
     agent = fresh_agent(normalise=normalise, lr=0.0)
     inputs = []
@@ -101,7 +101,7 @@ def test_diagnostics_describe_the_current_rollout():
 
 
 @pytest.mark.parametrize("garbage", [1e6, math.nan, math.inf])
-def test_observations_of_an_ended_environment_change_nothing(garbage: float):
+def test_observations_of_an_ended_environment_do_not_affect_learning(garbage: float):
     clean = fresh_agent()
     dirty = fresh_agent()
     expected = train(clean, range(3), ended=2, garbage=0.0)
@@ -111,7 +111,7 @@ def test_observations_of_an_ended_environment_change_nothing(garbage: float):
     assert clean.observations.count == 3 * (ENVS * STEPS - 2)  # two steps are not valid
 
 
-def test_an_episode_without_a_valid_step_teaches_nothing():
+def test_an_episode_without_a_valid_step_changes_no_weight():
     agent = fresh_agent()
     weights_before = weights(agent)
     agent.begin_episode(ENVS)
@@ -121,7 +121,7 @@ def test_an_episode_without_a_valid_step_teaches_nothing():
     assert weights(agent) == weights_before
 
 
-def test_observations_of_an_excluded_environment_change_nothing():
+def test_observations_of_an_excluded_environment_do_not_affect_learning():
     updates = []
     for garbage in (0.0, np.nan):
         agent = fresh_agent()
@@ -135,7 +135,7 @@ def test_observations_of_an_excluded_environment_change_nothing():
     assert updates[0].epochs_done == PPOSettings().epochs
 
 
-def test_equal_rng_paths_learn_the_same_and_others_do_not():
+def test_agents_with_equal_rng_paths_learn_the_same():
     agents = [fresh_agent(rng_seed) for rng_seed in (0, 0, 1)]
     result, same_seed, other_seed = [(train(agent, range(2)), weights(agent)) for agent in agents]
     assert result == same_seed
@@ -145,7 +145,7 @@ def test_equal_rng_paths_learn_the_same_and_others_do_not():
 @pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda arithmetic: arithmetic.kernel)
 @pytest.mark.parametrize("memory", ["lstm", "none"])
 @pytest.mark.parametrize("episodes", [0, 3])
-def test_a_saved_agent_continues_like_the_original(episodes: int, memory: str, arithmetic: Arithmetic):
+def test_a_restored_agent_continues_like_the_original(episodes: int, memory: str, arithmetic: Arithmetic):
     """Also from a state that was not written anywhere: it does not move when the agent learns on."""
     agent = fresh_agent(arithmetic=arithmetic, memory=memory)
     train(agent, range(episodes))
@@ -162,7 +162,7 @@ def test_a_saved_agent_continues_like_the_original(episodes: int, memory: str, a
 
 @pytest.mark.parametrize("memory", ["lstm", "none"])
 @pytest.mark.parametrize("arithmetic", ARITHMETICS[1:], ids=lambda arithmetic: arithmetic.kernel)
-def test_one_implementation_continues_from_the_state_of_the_other(arithmetic: Arithmetic, memory: str):
+def test_the_kernel_and_torch_can_continue_from_the_same_state(arithmetic: Arithmetic, memory: str):
     """The same decisions, and after an update weights that differ by rounding alone."""
     agent = fresh_agent(memory=memory)
     train(agent, range(2), ended=2)
@@ -177,7 +177,7 @@ def test_one_implementation_continues_from_the_state_of_the_other(arithmetic: Ar
     assert loaded.state()["optimiser"]["state"].keys() == agent.state()["optimiser"]["state"].keys()
 
 
-def test_a_frozen_agent_acts_the_same_and_learns_nothing():
+def test_a_frozen_agent_learns_nothing():
     agent = fresh_agent()
     train(agent, range(2))
     free = collect(agent, 7)
@@ -218,7 +218,7 @@ def test_a_rollout_with_an_unfinished_environment_is_refused():
 
 @pytest.mark.parametrize("memory", ["lstm", "none"])
 @pytest.mark.parametrize("step", [1, 2])
-def test_the_last_observation_counts_only_at_a_time_limit(step: int, memory: str):
+def test_the_last_observation_affects_returns_only_at_a_time_limit(step: int, memory: str):
     def run(last_observation: float, truncated: bool) -> PPOUpdate:
         agent = fresh_agent(memory=memory)
         train(agent, range(1))
@@ -230,7 +230,7 @@ def test_the_last_observation_counts_only_at_a_time_limit(step: int, memory: str
     assert run(-5.0, False) == run(5.0, False)
 
 
-def test_truncation_adds_the_discounted_value_of_the_critic_once():
+def test_a_truncated_episode_adds_the_discounted_value_of_the_critic():
     """Of an untrained critic, whose every value means the mean of the returns so far: known without the network."""
     agent = fresh_agent(gamma=0.5, gae_lambda=1.0)
     agent.returns.moments.merge(np.full((4, 1), 8.0))  # no spread: the critic says 8
@@ -241,7 +241,7 @@ def test_truncation_adds_the_discounted_value_of_the_critic_once():
 
 @pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda arithmetic: arithmetic.kernel)
 @pytest.mark.parametrize("memory", ["lstm", "none"])
-def test_the_update_reproduces_the_memory_of_the_policy_across_resets_and_rollouts(memory: str, arithmetic: Arithmetic):
+def test_the_update_reproduces_the_memory_of_the_policy(memory: str, arithmetic: Arithmetic):
     """Memories are emptied at resets and go on from rollout to rollout: the first ratio is 1 in every rollout."""
     agent = fresh_agent(memory=memory, arithmetic=arithmetic)
     for episode in range(3):
@@ -250,7 +250,7 @@ def test_the_update_reproduces_the_memory_of_the_policy_across_resets_and_rollou
         assert agent.finish_episode(episode).first_ratio_error < 1e-6
 
 
-def test_a_reset_clears_the_memory_and_continuing_keeps_it():
+def test_a_reset_clears_the_memory_of_the_policy():
     for cuts in ({1: cut_off(0.0, restarted=True)}, {}):
         agents = [fresh_agent(), fresh_agent()]
         for agent, start in zip(agents, (4.0, -4.0), strict=True):
@@ -272,7 +272,7 @@ def test_an_agent_resumed_within_an_episode_keeps_its_memory():
     assert second(continues=True, through_a_state=True) != second(continues=False, through_a_state=True)
 
 
-def test_the_learning_rate_reaches_its_end_with_the_last_planned_episode():
+def test_the_learning_rate_reaches_its_final_value_in_the_last_episode():
     agent = fresh_agent(lr_end=0.0)  # over ten episodes
     train(agent, range(9))
     actor_weights = {name: weight.copy() for name, weight in agent.policy.weights.items() if name.startswith("actor")}
@@ -317,7 +317,7 @@ def test_greedy_continuous_decisions_are_the_means_of_the_sampled_ones(arithmeti
     assert (np.diff(sampled, axis=0) > 0).all()
 
 
-def test_misuse_is_refused():
+def test_misuse_of_an_agent_is_refused():
     agent = fresh_agent()
     agent.begin_episode(2)
     with pytest.raises(RuntimeError, match="without act"):
@@ -350,7 +350,7 @@ def test_the_kernel_computes_policies_with_any_host_trainer(arithmetic: Arithmet
 
 
 @pytest.mark.parametrize("arithmetic", ARITHMETICS[1:], ids=lambda arithmetic: arithmetic.kernel)
-def test_another_build_of_the_kernel_is_refused_and_torch_replaces_it_in_an_evaluation(
+def test_another_build_of_the_kernel_is_replaced_by_torch_in_an_evaluation(
     arithmetic: Arithmetic,
 ) -> None:
     other_build = msgspec.structs.replace(arithmetic, kernel_build="of somebody else")

@@ -72,7 +72,7 @@ def test_sampled_decisions_have_the_frequencies_of_their_recorded_probabilities(
         assert rows.count(decision) / n == pytest.approx(probability, abs=5 * spread + 1e-4)
 
 
-def test_greedy_takes_the_most_probable_choice_head_by_head():
+def test_greedy_decisions_take_the_most_probable_choice_of_each_head():
     policy = tiny_policy()
     observation = np.random.default_rng(1).standard_normal((50, 4)).astype(np.float32)
     decided = policy.decide(observation, policy.initial_memory(50), TinyMasks(), None)
@@ -83,7 +83,7 @@ def test_greedy_takes_the_most_probable_choice_head_by_head():
     assert set(map(tuple, decided.actions.tolist())) <= set(reachable())
 
 
-def test_padding_keeps_the_logits_of_each_head_in_its_row():
+def test_padded_logits_have_a_row_per_head():
     padded = pad_heads(torch.arange(6.0)[None], (3, 1, 2))
     assert padded.tolist() == [[[0, 1, 2], [3, 0, 0], [4, 5, 0]]]
     assert pad_heads(torch.arange(4.0)[None], (2, 2)).tolist() == [[[0, 1], [2, 3]]]
@@ -101,20 +101,20 @@ def test_a_choice_is_valid_for_any_logits_mask_and_uniform(logits: list[tuple[fl
         assert mask[0, choice] if mask.any() else choice == 0
 
 
-def test_the_entropy_of_equal_certain_and_missing_choices_is_exact():
+def test_the_entropy_of_masked_choices_is_exact():
     logits = torch.tensor([[[0.0, 0.0, 0.0], [50.0, 0.0, 0.0], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]])
     masks = torch.tensor([[[True, True, False], [True, True, True], [False, True, False], [False, False, False]]])
     entropies = distributions.head_entropies(distributions.masked_log_softmax(logits, masks), masks)
     assert entropies.tolist() == [pytest.approx([np.log(2.0), 0.0, 0.0, 0.0], abs=1e-12)]
 
 
-def test_sampling_equals_the_inverse_cdf_computed_by_hand():
+def test_sampled_choices_equal_the_inverse_cdf_computed_by_hand():
     weights = np.array([[1.0, 5.0, 2.0, 1.0]] * 4)
     mask = np.array([[True, False, True, True]] * 4)  # cdf 0.25, 0.25, 0.75, 1
     assert sample(weights, mask, np.array([0.0, 0.24, 0.25, 0.75])).tolist() == [0, 0, 2, 3]
 
 
-def test_later_heads_are_conditioned_on_op_and_slot():
+def test_later_heads_depend_on_op_and_slot():
     policy = tiny_policy()
     features = torch.randn(1, 8, generator=torch.Generator().manual_seed(2))
     pairs = itertools.product((0, 1), (0, 1))
@@ -143,7 +143,7 @@ def test_densities_and_entropies_equal_those_of_the_normal_distribution() -> Non
 
 
 @pytest.mark.parametrize("uniform", [0.0, 1e-12, 0.3, 0.5, 1.0 - 2.0**-53])
-def test_samples_are_quantiles_and_finite_at_every_uniform_number(uniform: float) -> None:
+def test_normal_samples_are_finite_for_every_uniform_number(uniform: float) -> None:
     actual = normal_sample(PARAMETERS, np.full((2, 2), uniform)).numpy()
     assert np.isfinite(actual).all()
     assert actual == pytest.approx(NORMALS.ppf(max(uniform, 2.0**-54)))

@@ -11,7 +11,7 @@ from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, Runni
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(0, 2**32 - 1), st.floats(-1e4, 1e4))
-def test_merging_pieces_equals_merging_all_rows_at_once(lengths: list[int], key: int, offset: float):
+def test_merging_moments_piecewise_equals_merging_all_rows_at_once(lengths: list[int], key: int, offset: float):
     rng = np.random.default_rng(key)
     pieces = [rng.standard_normal((length, 3)) + offset for length in lengths]
     moments = RunningMoments(3, 0.0)
@@ -23,7 +23,7 @@ def test_merging_pieces_equals_merging_all_rows_at_once(lengths: list[int], key:
         np.testing.assert_allclose(moments.std, rows.std(axis=0), rtol=1e-6, atol=1e-6)
 
 
-def test_observations_before_any_rollout_are_only_clipped():
+def test_observations_before_the_first_rollout_are_only_clipped():
     raw = np.array([[0.25, -3.0, 50.0]], dtype=np.float32)
     assert ObservationNormaliser(3, std_floor=0.1).normalise(raw).tolist() == [[0.25, -3.0, 10.0]]
 
@@ -48,7 +48,7 @@ def test_denormalising_inverts_normalising_returns():
     np.testing.assert_allclose(normaliser.denormalise(normaliser.normalise(returns)), returns)
 
 
-def test_advantages_are_normalised_over_valid_steps_only_and_equal_ones_vanish():
+def test_advantages_are_normalised_over_valid_steps_only():
     rng = np.random.default_rng(0)
     advantages = rng.standard_normal((6, 4)) + 2.0
     returns = rng.standard_normal((6, 4))
@@ -79,7 +79,7 @@ def test_advantages_far_smaller_than_the_returns_are_still_normalised():
     assert normalised.std() == pytest.approx(1.0)
 
 
-def test_values_are_not_scaled_before_returns_differ():
+def test_values_are_not_scaled_until_returns_differ():
     normaliser = ReturnNormaliser()
     values = np.array([-3.0, 0.1, 7.0])
     assert normaliser.denormalise(values).tolist() == [0.0, 0.0, 0.0]
@@ -92,6 +92,6 @@ def test_values_are_not_scaled_before_returns_differ():
     assert normaliser.std == pytest.approx(1e-9 * math.sqrt(21) / 22, rel=1e-6)
 
 
-def test_a_state_of_another_width_is_refused():
+def test_a_normaliser_state_of_another_width_is_refused():
     with pytest.raises(ValueError, match="width"):
         RunningMoments(3, 0.0).load(RunningMoments(2, 0.0).state())

@@ -9,7 +9,7 @@ from workers.actor_critic import Decision
 from workers.ppo.rollout import RolloutBuffer, cut_sequences, gae, of_steps
 
 
-def test_steps_after_a_terminal_one_do_not_change_its_advantage():
+def test_steps_after_a_terminal_step_do_not_change_its_advantage():
     rewards = np.array([[1.0, 1.0], [2.0, 2.0], [0.0, 50.0]])
     values = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, -70.0]])
     advantages, _ = gae(rewards, values, np.array([[False] * 2, [True] * 2, [True] * 2]), 0.9, 0.9)
@@ -31,7 +31,7 @@ def test_advantages_equal_the_discounted_sum_of_td_errors(steps: int, key: int, 
 
 
 @given(st.integers(1, 7), st.integers(1, 4), st.randoms(use_true_random=False))
-def test_sequences_hold_every_step_once_in_order_and_begin_at_starts(steps: int, columns: int, random) -> None:
+def test_sequences_contain_every_step_once_in_order(steps: int, columns: int, random) -> None:
     starts = np.array([[random.random() < 0.4 for _ in range(columns)] for _ in range(steps)])
     number = 1 + np.arange(steps * columns).reshape(columns, steps).T  # by column, in order
     arrays = {"number": number, "valid": np.ones(starts.shape, dtype=bool), "begins": starts}
@@ -45,14 +45,14 @@ def test_sequences_hold_every_step_once_in_order_and_begin_at_starts(steps: int,
     assert sequences["number"].dtype == number.dtype
 
 
-def test_every_valid_step_is_a_sequence_without_memory() -> None:
+def test_without_memory_every_valid_step_is_a_sequence() -> None:
     valid = np.array([[True, True], [True, False]])
     sequences = of_steps({"x": np.arange(8.0).reshape(2, 2, 2), "valid": valid}, valid)
     assert sequences["x"].tolist() == [[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]]
     assert sequences["valid"].all()
 
 
-def test_an_environment_is_done_from_its_last_step_on():
+def test_an_environment_stays_done_after_its_last_step():
     buffer = RolloutBuffer()
     decision = Decision(np.zeros((2, 1), dtype=np.int64), None, np.zeros(2), np.zeros(2))
     for done_flags, alive in (

@@ -43,7 +43,7 @@ def own_batch(policy: TorchPolicy) -> Batch:
     return replace(batch, log_probs=policy.evaluate(batch).log_probs[None])
 
 
-def test_masks_are_kept_only_if_a_choice_can_be_invalid():
+def test_masks_are_stored_only_if_a_choice_can_be_invalid():
     policy = TorchPolicy(HEADS, RngPath(0))
     uniforms = np.full((ENVS, 2), 0.5)
     free, masked = (
@@ -54,7 +54,7 @@ def test_masks_are_kept_only_if_a_choice_can_be_invalid():
     assert free.actions.tolist() == masked.actions.tolist()
 
 
-def test_continuous_decisions_have_the_spread_of_their_own_dimension():
+def test_continuous_decisions_have_the_spread_of_their_dimension():
     """About the mean, which is the greedy decision: quantiles of a normal, and its density."""
     policy = TorchPolicy(PLANE, RngPath(0))
     policy.weights["actor.0.log_std"][:] = (0.5, -1.0)
@@ -66,7 +66,7 @@ def test_continuous_decisions_have_the_spread_of_their_own_dimension():
     np.testing.assert_allclose(drawn.log_probs, distribution.logpdf(drawn.actions).sum(-1), rtol=1e-5, atol=1e-6)
 
 
-def test_a_minibatch_beyond_the_target_kl_is_skipped_and_one_at_it_is_not():
+def test_a_minibatch_beyond_the_target_kl_is_skipped():
     batch = own_batch(TorchPolicy(HEADS, RngPath(0)))
     batch.log_probs[:] += np.linspace(-0.5, 0.5, ENVS)
     everyone = np.arange(ENVS)

@@ -117,7 +117,7 @@ def tensors(batch: Batch) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("key", range(3))
-def test_loss_equals_a_plain_computation(key: int):
+def test_the_ppo_loss_equals_a_plain_computation(key: int):
     policy = fresh_policy()
     batch = random_batch(key)
     terms = policy.loss(tensors(batch), RULE)
@@ -126,7 +126,7 @@ def test_loss_equals_a_plain_computation(key: int):
 
 
 @pytest.mark.parametrize("max_norm", [1e-3, 1e6])
-def test_learning_equals_torch_adam_with_clipped_gradients_from_any_state(max_norm: float):
+def test_learning_equals_adam_with_clipped_gradients(max_norm: float):
     """The state of torch's optimiser is laid out alike, and the other way round."""
     rule = replace(RULE, max_grad_norm=max_norm)
     policy = fresh_policy()
@@ -165,7 +165,7 @@ def test_features_of_single_steps_equal_those_of_a_sequence():
     torch.testing.assert_close(memory, memory_after)
 
 
-def test_values_leave_the_memory_unchanged_and_a_decision_updates_it():
+def test_computing_values_does_not_change_the_memory():
     policy = fresh_policy()
     memory = np.zeros((2, ENVS, HIDDEN), dtype=np.float32)
     observations = np.ones((ENVS, WIDTH), dtype=np.float32)
@@ -185,7 +185,7 @@ def update(policy: ActorCritic, batch: Batch, rng: RngPath = RngPath(0), **chang
     return ppo_update(policy, batch, settings, rule_of(settings, 0, 1), rng)
 
 
-def test_use_of_heads_equals_a_plain_computation():
+def test_the_reported_use_of_heads_equals_a_plain_computation():
     policy = fresh_policy()
     batch = random_batch(1)
     batch.masks[:, :, 1, 1:] = False  # the second head never has more than one valid choice
@@ -206,7 +206,7 @@ def test_use_of_heads_equals_a_plain_computation():
         assert (use.learnable > 0) == (head != 1)
 
 
-def test_heads_that_no_step_used_keep_their_weights():
+def test_unused_heads_keep_their_weights():
     policy = fresh_policy()
     batch = random_batch()
     batch.masks[:, :, 2] = False
@@ -215,7 +215,7 @@ def test_heads_that_no_step_used_keep_their_weights():
     assert unmoved == {name for name in policy.weights if name.startswith("actor.2.")}
 
 
-def test_the_update_stops_before_the_step_that_starts_beyond_the_target_kl():
+def test_the_update_stops_when_the_target_kl_is_exceeded():
     policy = fresh_policy()
     batch = random_batch()
     batch.log_probs[batch.valid] = policy.evaluate(batch).log_probs
@@ -231,7 +231,7 @@ def test_the_update_stops_before_the_step_that_starts_beyond_the_target_kl():
     assert all(np.array_equal(weight, fresh_policy().weights[name]) for name, weight in frozen.weights.items())
 
 
-def test_a_non_finite_gradient_is_reported_as_none_and_not_applied():
+def test_a_non_finite_gradient_is_not_applied():
     policy = fresh_policy()
     batch = random_batch()
     batch.returns[0, 0] = math.inf
@@ -240,7 +240,7 @@ def test_a_non_finite_gradient_is_reported_as_none_and_not_applied():
     assert all(np.isfinite(weight).all() for weight in policy.weights.values())
 
 
-def test_the_order_of_environments_depends_only_on_the_rng_path():
+def test_the_order_of_environments_in_minibatches_depends_only_on_the_rng_path():
     def weights(rng_seed: int) -> list[list[float]]:
         policy = fresh_policy()
         update(policy, random_batch(), RngPath(rng_seed))
@@ -252,7 +252,7 @@ def test_the_order_of_environments_depends_only_on_the_rng_path():
     assert weights(1) != weights_of_seed_0
 
 
-def test_an_environment_without_a_valid_step_takes_part_in_no_minibatch():
+def test_environments_without_a_valid_step_are_not_in_minibatches():
     batch = random_batch()
     batch.valid[:, 2] = False
     diagnostics = update(fresh_policy(), batch, minibatches=64, epochs=2, target_kl=100.0)
@@ -260,7 +260,7 @@ def test_an_environment_without_a_valid_step_takes_part_in_no_minibatch():
     assert diagnostics.policy_loss is not None
 
 
-def test_learning_rate_and_entropy_coefficient_reach_their_ends_and_stay_there():
+def test_learning_rate_and_entropy_coefficient_reach_their_final_values():
     settings = PPOSettings(lr=4.0, lr_end=0.25, entropy_coef=0.1, entropy_coef_end=0.02)
     rules = [rule_of(settings, episode, 4) for episode in range(6)]
     assert [rule.lr for rule in rules] == [4.0, 3.0, 2.0, 1.0, 1.0, 1.0]

@@ -25,7 +25,7 @@ GPU_AND_CPU = Lane(name="cuda:1+cpu:0", devices=("cuda:1", "cpu:0"), uuids=("GPU
 
 
 @pytest.mark.parametrize("lane", [GPU, GPU_AND_CPU], ids=lambda lane: lane.name)
-def test_a_worker_accepts_the_gpus_of_its_lane_and_no_others(lane: Lane) -> None:
+def test_a_worker_accepts_only_the_gpus_of_its_lane(lane: Lane) -> None:
     check_gpus(lane, ["GPU-b"])
     for visible in ([], ["GPU-a"], ["GPU-b", "GPU-a"]):
         with pytest.raises(WrongDevice, match="is GPU-b, but torch sees"):
@@ -41,7 +41,7 @@ def test_a_worker_accepts_the_gpus_of_its_lane_and_no_others(lane: Lane) -> None
         (KeyError("x"), "KeyError: 'x'", True, False),
     ],
 )
-def test_a_failure_of_user_code_is_reported_without_traceback_and_with_whether_to_retry(
+def test_a_failure_of_user_code_is_reported_without_a_traceback(
     error: Exception, summary: str, retry: bool, stops: bool
 ) -> None:
     message = failure(error)
@@ -49,7 +49,7 @@ def test_a_failure_of_user_code_is_reported_without_traceback_and_with_whether_t
     assert ("KeyError" in message.traceback) == bool(message.traceback) == isinstance(error, KeyError)
 
 
-def test_a_finished_worker_runs_exit_handlers_and_skips_interpreter_teardown() -> None:
+def test_a_finished_worker_runs_its_exit_handlers() -> None:
     code = (
         "import atexit\nfrom workers.process import setup\nclass Torn:\n    def __del__(self): print('torn')\n"
         "torn = Torn()\natexit.register(print, 'registered')\nprint('written')\nsetup.end()\n"
@@ -58,7 +58,7 @@ def test_a_finished_worker_runs_exit_handlers_and_skips_interpreter_teardown() -
     assert process.stdout.split() == ["written", "registered"]
 
 
-def test_a_run_out_of_gpu_memory_is_not_retried_and_names_the_remedy() -> None:
+def test_a_run_out_of_gpu_memory_is_reported_with_a_remedy() -> None:
     def out_of_memory(_folder: Path, _log: str) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 

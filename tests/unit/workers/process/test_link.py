@@ -38,7 +38,7 @@ def hub(dealer):
     return new_hub
 
 
-def test_a_worker_without_a_coordinator_ends_after_the_limit(dealer, ended):
+def test_a_worker_without_a_coordinator_ends_after_a_time_limit(dealer, ended):
     watch = LinkWatch(dealer, 0.1, 2.0, ended.put)
     dealer.connect("tcp://127.0.0.1:9")
     assert ended.get(timeout=PATIENCE_S) == "no connection to the coordinator for 0 s"
@@ -57,7 +57,7 @@ def test_a_worker_ends_when_its_connection_is_lost(dealer, ended, hub):
     watch.close()
 
 
-def test_a_replaced_worker_ends_at_once(dealer, ended, hub):
+def test_a_replaced_worker_ends_immediately(dealer, ended, hub):
     """As a node that could not be reached, and can be again."""
     hub.admit("w00/2")
     watch = LinkWatch(dealer, 3600, 2.0, ended.put)
@@ -67,7 +67,7 @@ def test_a_replaced_worker_ends_at_once(dealer, ended, hub):
     hub.close()
 
 
-def test_fast_steps_are_reported_at_intervals_and_can_be_cancelled() -> None:
+def test_progress_of_fast_steps_is_reported_at_intervals() -> None:
     hub = Hub()
     spec = fake_plans.plan().blocks[0].runs[0]
     hub.admit("w00/1")

@@ -54,7 +54,7 @@ def reference(tmp_path_factory) -> list[str]:
         {"eval_reward_modes": ("sparse",)},
     ],
 )
-def test_names_and_telemetry_do_not_change_records(change, reference, tmp_path) -> None:
+def test_records_do_not_depend_on_names_or_telemetry(change, reference, tmp_path) -> None:
     digests_after = digests(make_session(**change), tmp_path)
     assert digests_after[:2] == reference[:2]
     assert digests_after[2] == reference[2] or "eval_reward_modes" in change
@@ -84,19 +84,19 @@ def test_the_bias_setting_of_an_op_changes_only_its_initial_bias(op: Op) -> None
     assert np.flatnonzero(biased != plain).tolist() == [op]
 
 
-def test_a_worker_carries_nothing_from_run_to_run(reference, tmp_path) -> None:
+def test_a_worker_keeps_no_state_between_runs(reference, tmp_path) -> None:
     run(make_session(mode="sparse", replicate=4), tmp_path)
     assert digests(make_session(), tmp_path) == reference
 
 
-def test_groups_share_the_hosts_of_an_evaluation(tmp_path) -> None:
+def test_groups_are_evaluated_on_the_same_hosts(tmp_path) -> None:
     """A controller that never grows sees the same episodes whatever the group is called: pairing is by address."""
     _, first_evaluation = run(make_session(controller="wait", group="x"), tmp_path)
     _, second_evaluation = run(make_session(controller="wait", group="y", mode="sparse"), tmp_path)
     assert outcomes(first_evaluation.episodes) == outcomes(second_evaluation.episodes)
 
 
-def test_an_evaluation_plays_the_planned_hosts_and_a_greedy_first_episode(tmp_path) -> None:
+def test_an_evaluation_plays_the_planned_hosts(tmp_path) -> None:
     """Five episodes in episodes of two: addresses go on where they would with six, and only a learner is greedy.
 
     More hosts change no training, and none of the first hosts.
@@ -148,7 +148,7 @@ def test_a_diverged_host_ends_only_its_own_episode(tmp_path) -> None:
     session.evaluate(tmp_path, quiet)
 
 
-def test_the_last_executed_decision_gets_the_penalty_of_divergence(monkeypatch) -> None:
+def test_the_last_executed_decision_gets_the_penalty_for_divergence(monkeypatch) -> None:
     """An episode breaks before step 4: its transition 3 carries the penalty and is terminal; the other one plays on."""
     session = make_session()
     env = session._env
@@ -199,7 +199,7 @@ def settings_at_their_bounds() -> Iterator[tuple[str, str, float]]:
 
 
 @pytest.mark.parametrize(("part", "key", "value"), list(settings_at_their_bounds()))
-def test_an_episode_and_its_update_work_at_the_bounds_of_every_setting(part: str, key: str, value: float) -> None:
+def test_an_episode_can_be_trained_at_the_bounds_of_every_setting(part: str, key: str, value: float) -> None:
     settings = make_session().spec.settings
     changed: Any = msgspec.structs.replace(getattr(settings, part), **{key: value})
     session = make_session(steps=3, episodes=1, settings=msgspec.structs.replace(settings, **{part: changed}))

@@ -62,7 +62,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
 
 
 @pytest.mark.parametrize("milestone", range(1, EPISODES + 1))
-def test_a_run_resumed_at_any_point_equals_the_undisturbed_one(milestone: int, whole: Whole, tmp_path: Path) -> None:
+def test_a_run_resumed_at_any_point_equals_an_undisturbed_run(milestone: int, whole: Whole, tmp_path: Path) -> None:
     """Records, states byte by byte, evaluation, and with it the sha256 of the policy's file."""
     session = make_session(episodes=EPISODES)
     session.resume(state_bytes.from_bytes(whole.states[milestone - 1]))
@@ -74,7 +74,7 @@ def test_a_run_resumed_at_any_point_equals_the_undisturbed_one(milestone: int, w
 
 
 @pytest.mark.parametrize("item", ["policy", "optimiser", "observations", "returns"])
-def test_every_item_of_the_state_matters(item: str, whole: Whole) -> None:
+def test_every_item_of_a_checkpoint_affects_the_resumed_run(item: str, whole: Whole) -> None:
     """Each is put back to where a fresh run has it: the next two episodes must differ."""
     milestone = 2
     state = state_bytes.from_bytes(whole.states[milestone - 1])
@@ -89,7 +89,7 @@ def test_every_item_of_the_state_matters(item: str, whole: Whole) -> None:
 
 
 @pytest.mark.parametrize("controller", ["random", "heuristic", "schedule", "wait"])
-def test_a_controller_without_state_starts_at_any_point(controller: str, tmp_path: Path) -> None:
+def test_a_run_of_a_stateless_controller_can_start_at_any_point(controller: str, tmp_path: Path) -> None:
     undisturbed = rest_of(make_session(controller=controller), 0, tmp_path)
     session = make_session(controller=controller)
     assert session.state() is None
@@ -105,7 +105,7 @@ def test_equal_states_have_equal_bytes(whole: Whole) -> None:
     assert state_bytes.to_bytes({"a": shared, "b": shared, "ab": 1}) == state_bytes.to_bytes(unshared)
 
 
-def test_a_state_of_another_run_is_refused_and_changes_nothing(whole: Whole) -> None:
+def test_a_state_of_another_run_is_refused(whole: Whole) -> None:
     session = make_session(episodes=EPISODES, replicate=1)
     agent = session.agent
     with pytest.raises(ValueError, match="it was written for a different run"):
@@ -137,13 +137,13 @@ def take_up(experiment_dir: Path, offered: tuple[Checkpoint, ...]) -> tuple[int,
     return milestone, loaded, damaged
 
 
-def test_two_generations_are_kept(tmp_path: Path) -> None:
+def test_two_generations_of_checkpoints_are_kept(tmp_path: Path) -> None:
     written = generations(tmp_path, *(bytes([milestone]) for milestone in range(1, 13)))
     assert listing(tmp_path) == ["checkpoints/a/0/11.pt", "checkpoints/a/0/12.pt"]
     assert take_up(tmp_path, written) == (12, [bytes([12])], ())
 
 
-def test_a_replaced_worker_overwrites_no_file_of_its_successor(tmp_path: Path) -> None:
+def test_a_replaced_worker_does_not_overwrite_files_of_its_successor(tmp_path: Path) -> None:
     """One that was taken for lost comes back, and writes and removes what it would have."""
     overwritten = durable.store(tmp_path, REF, 5, b"first")
     successor = [durable.store(tmp_path, REF, milestone, b"again", 2) for milestone in (5, 6)]
@@ -197,7 +197,7 @@ def test_a_run_without_an_intact_checkpoint_starts_from_the_beginning(tmp_path: 
         "checkpoints/a/0/../0/1.pt",
     ],
 )
-def test_a_checkpoint_path_of_another_file_is_refused(file: str, tmp_path: Path) -> None:
+def test_a_checkpoint_path_with_another_file_name_is_refused(file: str, tmp_path: Path) -> None:
     (offered,) = generations(tmp_path, b"one")
     milestone, loaded, (sentence,) = take_up(tmp_path, (msgspec.structs.replace(offered, file=file),))
     assert (milestone, loaded) == (0, [])
@@ -236,7 +236,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
 
 
 @pytest.mark.parametrize("call", ["write", "fsync", "replace"])
-def test_a_failed_write_leaves_the_previous_file_and_nothing_else(
+def test_a_failed_write_leaves_only_the_previous_file(
     call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     durable.write(tmp_path, "x", b"before")
@@ -247,7 +247,7 @@ def test_a_failed_write_leaves_the_previous_file_and_nothing_else(
     assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == {"x": b"before"}
 
 
-def test_short_writes_are_continued(tmp_path: Path, disk: Disk) -> None:
+def test_short_writes_are_continued_until_the_end(tmp_path: Path, disk: Disk) -> None:
     disk.at_a_time = 7
     sha256 = durable.write(tmp_path, "x", b"0123456789" * 5)
     assert durable.read(tmp_path / "x", sha256, 50) == b"0123456789" * 5
@@ -314,7 +314,7 @@ def release(milestone: int) -> Release:
     return Release(run_name="a/0", milestone=milestone)
 
 
-def test_episodes_repeated_after_damage_are_bit_identical(whole: Whole, tmp_path: Path) -> None:
+def test_episodes_repeated_after_a_damaged_checkpoint_are_bit_identical(whole: Whole, tmp_path: Path) -> None:
     """The newest is damaged: the one before is taken, and what was lost is written as it was recorded."""
     spec = make_session(episodes=EPISODES).spec
     offered = generations(tmp_path, *whole.states[:2])
@@ -339,7 +339,7 @@ def test_a_checkpoint_of_another_run_is_not_loaded(whole: Whole, tmp_path: Path)
     assert (ready.milestone, ready.damaged) == (0, (complaint,))
 
 
-def test_a_fixed_controller_writes_no_checkpoint_and_starts_at_its_milestone(tmp_path: Path) -> None:
+def test_a_fixed_controller_writes_no_checkpoint(tmp_path: Path) -> None:
     spec = make_session(controller="wait", episodes=EPISODES).spec
     with Conversation(tmp_path) as worker:
         worker.say(Assign(spec=spec, milestone=3))

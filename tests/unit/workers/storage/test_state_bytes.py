@@ -22,7 +22,7 @@ def _repacked(data: bytes, change) -> bytes:
     return buffer.getvalue()
 
 
-def test_a_state_is_restored_with_empty_bytes() -> None:
+def test_a_state_with_empty_bytes_is_restored_unchanged() -> None:
     assert repr(from_bytes(to_bytes(STATE))) == repr(STATE)
 
 
@@ -30,7 +30,7 @@ def test_a_state_is_restored_with_empty_bytes() -> None:
 ALLOCATES = b"\x80\x02cbuiltins\nbytes\n\x8a\x07\x00\x80\xc6\xa4\x7e\x8d\x03\x85R."
 
 
-def test_truncated_bytes_and_calls_with_arguments_are_foreign() -> None:
+def test_truncated_or_foreign_state_bytes_are_refused() -> None:
     data = to_bytes({"empty": b"", "nested": {"tuple": (1, 2.5, None, "text")}})
     pickled = list[bytes]()
     _repacked(data, lambda content: pickled.append(content) or content)
@@ -41,7 +41,7 @@ def test_truncated_bytes_and_calls_with_arguments_are_foreign() -> None:
             from_bytes(foreign)
 
 
-def test_a_compressed_archive_is_foreign() -> None:
+def test_a_compressed_state_archive_is_refused() -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("archive/data.pkl", b"\0" * (1 << 20))

@@ -6,7 +6,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.formats.known import format_of, read_file
 
 
-def test_an_unknown_file_is_refused_in_one_line(tmp_path):
+def test_a_file_in_an_unknown_format_is_refused_in_one_line(tmp_path):
     file = tmp_path / "monitor.csv"
     file.write_bytes(b"\x00\x01\x02")
     assert format_of(file) is None
@@ -14,7 +14,7 @@ def test_an_unknown_file_is_refused_in_one_line(tmp_path):
         read_file(file)
 
 
-def test_a_name_does_not_matter(tmp_path):
+def test_the_format_is_recognised_under_any_file_name(tmp_path):
     file = tmp_path / "anything"
     file.write_text('#{"t_start": 1.5}\nr,l,t\n1,2,3\n')
     known = format_of(file)

@@ -6,7 +6,7 @@ from esper_ab.formats.known import format_of, read_file
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2\n", "a;b\n1;2\n", "a\tb\n1\t2\n"])
-def test_a_line_with_a_separator_is_a_header(tmp_path, text):
+def test_the_first_line_with_a_separator_is_the_header(tmp_path, text):
     file = tmp_path / "data.txt"
     file.write_text(text)
     (table,) = read_file(file)
@@ -14,7 +14,7 @@ def test_a_line_with_a_separator_is_a_header(tmp_path, text):
 
 
 @pytest.mark.parametrize("content", [b"one\n2\n", b"\x00,\x01", b'{"a": [1,2]}', b"[1,2]"])
-def test_other_content_is_no_csv(tmp_path, content):
+def test_content_without_columns_is_not_read_as_csv(tmp_path, content):
     file = tmp_path / "data.csv"
     file.write_bytes(content)
     known = format_of(file)

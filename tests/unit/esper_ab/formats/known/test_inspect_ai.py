@@ -12,7 +12,7 @@ def sample(number, value, epoch=1):
     return {"id": number, "epoch": epoch, "scores": {"match": {"value": value}}}
 
 
-def test_grades_words_and_numbers_are_numbers(tmp_path):
+def test_grades_words_and_numbers_are_read_as_numbers(tmp_path):
     values = ["C", "I", "P", "N", True, 0.25, "0.75", "yes", "rambling", None]
     file = tmp_path / "log.json"
     samples = [sample(number, value) for number, value in enumerate(values)]
@@ -22,14 +22,14 @@ def test_grades_words_and_numbers_are_numbers(tmp_path):
     assert table.notes == ("2 samples of 10 without a score.",)
 
 
-def test_parts_of_a_score_are_outcomes(tmp_path):
+def test_each_part_of_a_score_is_an_outcome(tmp_path):
     file = tmp_path / "log.json"
     log = {"version": 2, "status": "success", "eval": EVAL, "samples": [sample(0, {"style": 3, "facts": "C"})]}
     file.write_text(json.dumps(log))
     assert read_file(file)[0].outcomes == ("match/style", "match/facts")
 
 
-def test_a_log_that_has_not_ended_has_what_there_is(tmp_path):
+def test_an_unfinished_log_has_the_samples_written_so_far(tmp_path):
     file = tmp_path / "log.eval"
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("_journal/start.json", json.dumps({"version": 2, "eval": EVAL}))

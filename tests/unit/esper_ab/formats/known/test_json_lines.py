@@ -3,7 +3,7 @@
 from esper_ab.formats.known import read_file
 
 
-def test_an_incomplete_last_line_is_left_out(tmp_path):
+def test_an_incomplete_last_line_of_json_is_left_out(tmp_path):
     file = tmp_path / "metrics.log"
     file.write_text('{"step": 1, "eval": {"return": 1.5}}\n\n{"step": 2, "eval": {"return": NaN}}\n{"step": 3, "ev')
     (table,) = read_file(file)

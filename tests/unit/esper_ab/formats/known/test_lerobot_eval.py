@@ -5,7 +5,7 @@ import json
 from esper_ab.formats.known import read_file
 
 
-def test_tasks_keep_their_names_in_any_order(tmp_path):
+def test_lerobot_tasks_keep_their_names(tmp_path):
     file = tmp_path / "eval_info.json"
     metrics = {"sum_rewards": [1.0, 0.0], "max_rewards": [1.0, float("nan")], "successes": [True, False]}
     tasks = [{"task_group": "libero", "task_id": number, "metrics": metrics} for number in (7, 3)]

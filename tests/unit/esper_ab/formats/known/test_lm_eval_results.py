@@ -5,7 +5,7 @@ import json
 from esper_ab.formats.known import read_file
 
 
-def test_a_group_of_tasks_is_no_task(tmp_path):
+def test_a_group_of_lm_eval_tasks_is_not_read_as_a_task(tmp_path):
     file = tmp_path / "results.json"
     results = {name: {"alias": name, "ppl,none": value, "ppl_stderr,none": 0.1} for name, value in (("a", 2), ("g", 3))}
     lower = {name: {"ppl": False} for name in results}

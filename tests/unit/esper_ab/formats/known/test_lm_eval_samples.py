@@ -14,7 +14,7 @@ def write(folder, *records):
 DOCUMENT = {"doc_id": 0, "doc": {"a": 1}, "target": "1", "filtered_resps": ["1"]}
 
 
-def test_before_the_names_of_metrics_were_written_numbers_are_metrics(tmp_path):
+def test_numbers_are_metrics_in_old_files_without_metric_names(tmp_path):
     (table,) = read_file(
         write(tmp_path, DOCUMENT | {"acc": 1.0, "words": [1, 2]}, DOCUMENT | {"doc_id": 1, "acc": False})
     )
@@ -22,6 +22,6 @@ def test_before_the_names_of_metrics_were_written_numbers_are_metrics(tmp_path):
     assert table.columns["task"] == ["my_task", "my_task"]
 
 
-def test_less_perplexity_is_better(tmp_path):
+def test_a_lower_perplexity_is_better(tmp_path):
     (table,) = read_file(write(tmp_path, DOCUMENT | {"metrics": ["perplexity"], "perplexity": 7.5}))
     assert table.better == "lower"

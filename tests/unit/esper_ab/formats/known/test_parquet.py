@@ -6,7 +6,7 @@ import numpy as np
 from esper_ab.formats.known import read_file
 
 
-def test_a_path_with_signs_of_patterns_is_a_path_and_missing_cells_are_empty(tmp_path):
+def test_a_parquet_file_is_read_from_a_path_with_glob_characters(tmp_path):
     plain = tmp_path / "plain"
     rows = "SELECT * FROM (VALUES ('a', 1, 1.5, true, [1]), (NULL, NULL, NULL, false, [2])) t(text, n, x, ok, list)"
     duckdb.sql(f"COPY ({rows}) TO '{plain}' (FORMAT parquet)")

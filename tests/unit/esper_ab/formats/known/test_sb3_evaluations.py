@@ -20,7 +20,7 @@ def write(folder, **arrays):
     return file
 
 
-def test_an_evaluation_is_the_mean_of_its_episodes(tmp_path):
+def test_an_sb3_evaluation_is_the_mean_of_its_episodes(tmp_path):
     (table,) = read_file(write(tmp_path))
     series = series_of(table, "results")
     assert (series.steps.tolist(), series.values.tolist()) == ([1000, 2000], [2.0, 6.0])
@@ -28,20 +28,20 @@ def test_an_evaluation_is_the_mean_of_its_episodes(tmp_path):
     assert (table.format, table.outcomes) == ("an SB3 evaluations.npz", ("results", "ep_lengths"))
 
 
-def test_episodes_are_repeats_if_asked(tmp_path):
+def test_episodes_of_an_sb3_evaluation_can_be_read_as_repeats(tmp_path):
     (table,) = read_file(write(tmp_path, successes=np.array([[True, False, True]] * 2)), items=True)
     assert table.roles == {"step": "timesteps", "repeat": "episode"}
     assert list(table.columns["episode"]) == [0, 1, 2, 0, 1, 2]
     assert list(table.columns["successes"]) == [1, 0, 1, 1, 0, 1]
 
 
-def test_shapes_that_do_not_fit_are_refused(tmp_path):
+def test_arrays_of_different_shapes_are_refused(tmp_path):
     with pytest.raises(UsageError, match=r"expected timesteps \[evaluations\] and results"):
         read_file(write(tmp_path, timesteps=np.array([1, 2, 3])))
     with pytest.raises(UsageError, match=r"its arrays have different shapes$"):
         read_file(write(tmp_path, ep_lengths=np.array([[1, 2]])))
 
 
-def test_python_objects_are_not_loaded(tmp_path):
+def test_pickled_python_objects_are_not_loaded(tmp_path):
     with pytest.raises(UsageError, match=r"results.npy has Python objects \(a pickle\), which are not loaded"):
         read_file(write(tmp_path, results=np.array([[1.0], None], dtype=object)))

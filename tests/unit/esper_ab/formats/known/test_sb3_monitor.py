@@ -15,7 +15,7 @@ def write(folder, text):
     return file
 
 
-def test_episodes_are_rows_and_their_lengths_give_the_steps(tmp_path):
+def test_the_steps_of_episodes_are_sums_of_their_lengths(tmp_path):
     (table,) = read_file(write(tmp_path, HEAD + "-10.5,200,0.1\n-9,150,0.2\n"))
     series = series_of(table, "r")
     assert (series.steps.tolist(), series.values.tolist(), list(series.row_numbers)) == (
@@ -31,18 +31,18 @@ def test_episodes_are_rows_and_their_lengths_give_the_steps(tmp_path):
     )
 
 
-def test_a_row_that_a_crash_cut_is_left_out_and_said(tmp_path):
+def test_a_note_mentions_an_incomplete_last_row(tmp_path):
     (table,) = read_file(write(tmp_path, HEAD + "1,2,3\n4,5"))
     assert list(table.columns["r"]) == [1.0]
     assert table.notes == ("The last row of 0.monitor.csv is incomplete and left out.",)
 
 
-def test_other_columns_can_be_the_outcome(tmp_path):
+def test_every_column_of_a_monitor_file_can_be_the_outcome(tmp_path):
     (table,) = read_file(write(tmp_path, HEAD.replace("r,l,t", "r,l,t,is_success") + "1,2,3,True\n"))
     assert table.outcomes == ("r", "is_success", "l")
     assert list(series_of(table, "is_success").values) == [1.0]
 
 
-def test_a_damaged_row_is_refused(tmp_path):
+def test_a_damaged_row_of_a_monitor_file_is_refused(tmp_path):
     with pytest.raises(UsageError, match=r"monitor.csv, row 3: expected r,l,t with numbers r, l and t$"):
         read_file(write(tmp_path, HEAD + "x,2,3\n4,5,6\n"))

@@ -4,7 +4,7 @@ from esper_ab.formats.known import read_file
 from esper_ab.formats.source_table import series_of
 
 
-def test_rows_without_a_value_are_left_out(tmp_path):
+def test_rows_without_a_value_are_left_out_of_a_series(tmp_path):
     file = tmp_path / "progress.csv"
     file.write_text("time/total_timesteps,rollout/ep_rew_mean,eval/mean_reward\n100,1,\n200,,7.5\n300,2,\n")
     (table,) = read_file(file)

@@ -38,18 +38,18 @@ def write(folder, *records):
     return file
 
 
-def test_a_checksum_is_that_of_the_format():
+def test_the_masked_checksum_equals_a_published_value():
     assert _masked_checksum(b"123456789") == ((0xE3069283 >> 15 | 0xE3069283 << 17) + 0xA282EAD8) & 0xFFFF_FFFF
 
 
-def test_the_newest_writer_undoes_what_came_at_its_first_step_or_later(tmp_path):
+def test_a_restarted_writer_replaces_values_from_its_first_step_on(tmp_path):
     again = record(part(2, 0, b"\x02") + START)
     (table,) = read_file(write(tmp_path, *(scalar(n, b"a", n) for n in (1, 2, 3)), again, scalar(2, b"a", 7)))
     series = series_of(table, "a")
     assert (series.steps.tolist(), series.values.tolist()) == ([1, 2], [1, 7])
 
 
-def test_a_record_that_is_cut_ends_the_file_and_is_said(tmp_path):
+def test_a_note_mentions_an_incomplete_last_record(tmp_path):
     (table,) = read_file(write(tmp_path, scalar(1, b"a", 1.5), scalar(2, b"a", 2.5)[:-9]))
     assert series_of(table, "a").values.tolist() == [1.5]
     assert table.notes == ("The last record of events is incomplete: the run was ended, or still goes on.",)
@@ -62,14 +62,14 @@ def test_a_run_that_ends_without_a_number_is_noted(tmp_path):
     assert table.notes == ("Not finite, and left out: loss from step 3 on; did the run diverge?",)
 
 
-def test_likely_outcomes_come_first(tmp_path):
+def test_likely_outcomes_are_listed_first(tmp_path):
     names = (b"loss", b"rollout/return", b"eval/return", b"step")
     (table,) = read_file(write(tmp_path, *(scalar(1, name, 1) for name in names)))
     assert table.outcomes == ("eval/return", "rollout/return", "loss", "step")
     assert table.roles == {"step": "step of the event"}
 
 
-def test_damage_within_the_file_is_refused(tmp_path):
+def test_damage_within_an_event_file_is_refused(tmp_path):
     damaged = bytearray(scalar(1, b"a", 1))
     damaged[3] = 1
     with pytest.raises(UsageError, match=r"a TensorBoard event file, is damaged: a wrong checksum at byte 31$"):

@@ -10,7 +10,7 @@ TABLE = (
 )
 
 
-def test_each_run_has_its_rows(tmp_path):
+def test_each_curve_of_a_wandb_chart_is_read_as_a_run(tmp_path):
     file = tmp_path / "export.csv"
     file.write_text(TABLE.format(2))
     (table,) = read_file(file)
@@ -21,14 +21,14 @@ def test_each_run_has_its_rows(tmp_path):
     assert (list(table.row_numbers), table.notes) == ([2, 3, 2, 3], ())
 
 
-def test_means_of_several_points_are_noted(tmp_path):
+def test_a_note_warns_that_a_chart_shows_means_of_several_points(tmp_path):
     file = tmp_path / "export.csv"
     file.write_text(TABLE.format(9))
     (note,) = read_file(file)[0].notes
     assert note.startswith("2 curves: at some steps W&B drew the mean of several points or runs")
 
 
-def test_two_metrics_have_a_column_each(tmp_path):
+def test_each_metric_of_a_wandb_chart_has_a_column(tmp_path):
     names = [f"{run} - {metric}{end}" for run in "ab" for metric in ("x", "y") for end in ("", "__MIN", "__MAX")]
     file = tmp_path / "export.csv"
     file.write_text(",".join(["global_step", *names]) + "\n" + ",".join(map(str, range(13))) + "\n")

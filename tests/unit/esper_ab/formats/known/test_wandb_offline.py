@@ -28,7 +28,7 @@ def write(folder, *records):
     return file
 
 
-def test_a_run_without_an_end_is_lost_and_noted(tmp_path):
+def test_an_offline_wandb_run_without_an_end_has_crashed(tmp_path):
     (table,) = read_file(write(tmp_path, history((b"x", b"1.5"), (b"_step", b"7")), history((b"x", b"NaN"))[:-2]))
     series = series_of(table, "x")
     assert (series.steps.tolist(), series.values.tolist()) == ([7], [1.5])
@@ -39,6 +39,6 @@ def test_a_run_without_an_end_is_lost_and_noted(tmp_path):
     )
 
 
-def test_a_value_that_is_no_json_is_damage(tmp_path):
+def test_a_value_that_is_not_json_is_reported_as_damage(tmp_path):
     with pytest.raises(UsageError, match=r"run-a.wandb, a W&B run file, is damaged: a value is not valid JSON"):
         read_file(write(tmp_path, history((b"x", b"{"))))

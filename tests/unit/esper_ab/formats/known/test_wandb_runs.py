@@ -5,7 +5,7 @@ import pytest
 from esper_ab.formats.known import format_of, read_file
 
 
-def test_the_state_of_a_run_is_known(tmp_path):
+def test_the_state_of_a_wandb_run_is_read(tmp_path):
     file = tmp_path / "runs.csv"
     file.write_text('"Name","State","algo","eval/return"\n"x0","finished","a","1.5"\n"x1","crashed","a",""\n')
     (table,) = read_file(file)
@@ -14,7 +14,7 @@ def test_the_state_of_a_run_is_known(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["Name,State,x\na,Ohio,1\n", "Name,State\n", "Name,x\na,1\n"])
-def test_other_tables_with_such_names_are_plain(tmp_path, text):
+def test_other_tables_with_the_same_column_names_are_plain_csv_files(tmp_path, text):
     file = tmp_path / "runs.csv"
     file.write_text(text)
     known = format_of(file)

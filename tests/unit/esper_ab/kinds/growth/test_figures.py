@@ -9,7 +9,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.kinds.growth.figures import shares
 
 
-def test_shares_of_stages_follow_the_events_of_a_slot():
+def test_the_share_of_slots_per_stage_follows_from_their_events():
     """One slot of three is germinated at 2, trains from 5 on and is fossilised at 9; the other two stay empty."""
     run = fold(Synthetic(replicates=2, episodes=1, n_envs=1).events()).of_group("shaped")[0]
     record = records_of(run)[0]

@@ -7,7 +7,7 @@ from esper_ab.settings.experiment import Group
 ZEROS = {name: 0.0 for name in PolicySettings.__struct_fields__ if name.startswith("bias_")}
 
 
-def test_an_initial_policy_is_described_by_its_biases():
+def test_the_initial_policy_is_described_by_its_biases():
     assert start(PolicySettings(**ZEROS)) == UNIFORM
     assert start(PolicySettings(**{**ZEROS, "bias_prune": -3.0, "bias_advance": 0.5})) == "prune -3, advance +0.5"
 

@@ -39,7 +39,7 @@ def verdicts(events):
     }
 
 
-def test_guessing_groups_are_not_equivalent():
+def test_groups_at_chance_level_are_not_called_equivalent():
     above_chance = make_events(chance=10.0)
     near_chance = make_events(chance=58.0)
     assert set(verdicts(above_chance).values()) == {Verdict.EQUIVALENT}
@@ -69,13 +69,13 @@ def test_guessing_groups_are_not_equivalent():
         (make_events(NEAR | {"simplified": Shape(accuracy=64.0, mode="simplified")}, chance=55.0), 1),
     ],
 )
-def test_one_guessing_group_is_reported_once_equivalence_could_be_claimed(events, findings):
+def test_a_group_at_chance_level_is_reported_if_equivalence_could_be_claimed(events, findings):
     start = "EQUIVALENT cannot be claimed: it has not been shown that shaped "
     assert [finding.sentence[: len(start)] for finding in baselines(events)] == [start] * findings
 
 
 @pytest.mark.parametrize(("bare", "reported"), [(60.0, True), (57.0, True), (63.0, True), (33.0, False), (90.0, False)])
-def test_groups_as_good_as_the_bare_host_are_not_equivalent(bare, reported):
+def test_groups_as_good_as_the_bare_host_are_not_called_equivalent(bare, reported):
     """The difference may have either sign, and must exceed the margin; comparisons with the bare host are exempt."""
     events = make_events(NEAR | {"wait": Shape(accuracy=bare, controller="wait")})
     reports = baselines(events)
@@ -85,7 +85,7 @@ def test_groups_as_good_as_the_bare_host_are_not_equivalent(bare, reported):
     assert verdicts(events)["shaped", "simplified"] is expected
 
 
-def test_a_decided_difference_is_not_capped():
+def test_chance_level_does_not_cap_a_decided_difference():
     groups = {"shaped": Shape(accuracy=70.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
     events = make_events(groups, chance=60.0)
     assert len(baselines(events)) == 1
@@ -106,7 +106,7 @@ def gains_per_parameter(events):
     return gains_per_kparam(history, outcomes(history))
 
 
-def test_the_gain_per_parameter_needs_a_never_grown_host() -> None:
+def test_the_gain_per_parameter_needs_a_group_that_never_grows() -> None:
     assert set(gains_per_parameter(planted_effect()).values()) == {None}
     by_run = outcomes(fold(three_groups()))
     gains = gains_per_parameter(three_groups())
@@ -118,7 +118,7 @@ def test_the_gain_per_parameter_needs_a_never_grown_host() -> None:
     assert gains["wait/2"] is None
 
 
-def test_the_kept_share_needs_seed_modules() -> None:
+def test_the_share_of_kept_seed_modules_needs_seed_modules() -> None:
     by_run = outcomes(fold(three_groups()))
     fossilized, pruned = (by_run["shaped/2"].measures[name] for name in ("fossilized", "pruned"))
     assert kept_share(by_run["shaped/2"]) == pytest.approx(fossilized / (fossilized + pruned))

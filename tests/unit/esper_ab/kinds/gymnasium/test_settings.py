@@ -19,14 +19,14 @@ def test_total_timesteps_are_rounded_up_to_whole_rollouts(total, steps, n_envs):
     assert total <= experiment.episodes * rollout_steps < total + rollout_steps
 
 
-def test_total_timesteps_need_rollouts_of_fixed_length_and_exclude_episodes():
+def test_total_timesteps_need_rollouts_of_fixed_length():
     with pytest.raises(UsageError, match="--total-timesteps and --episodes both set how long a run trains"):
         asked("env", "random", sets=("gym.rollout=resets",), total_timesteps=1000, episodes=3, **CARTPOLE)
     with pytest.raises(UsageError, match="the rollouts of group 'env' end with their episodes"):
         asked("env", "random", total_timesteps=1000, **CARTPOLE)
 
 
-def test_the_outcome_return_equals_the_default():
+def test_the_outcome_named_return_equals_the_default():
     by_name = asked("env", "random", outcome="return", outcome_better="higher", **CARTPOLE)
     assert by_name.outcome == ""
     assert by_name == asked("env", "random", outcome_better="higher", **CARTPOLE)

@@ -35,7 +35,7 @@ def report_content():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_figure_uses_only_colours_of_the_page_and_no_parts_overlap(report_content, name):
+def test_no_parts_of_a_figure_overlap(report_content, name):
     """Panels with their labels, legends and titles lie inside the figure and do not overlap."""
     figure = figures.figure(name, report_content)
     assert figure._repr_png_().startswith(b"\x89PNG")
@@ -70,7 +70,7 @@ OBSERVATIONS = outcomes([*rows(*drawn(20, 5.0), task="far"), *rows(*drawn(20, 5.
 RESULT = explore(OBSERVATIONS, (*scales(2.0, ("far",)), *scales(2.0, ("time",), better="lower")), Rule())
 
 
-def test_better_is_to_the_right_in_either_direction():
+def test_better_outcomes_are_drawn_to_the_right_in_either_direction():
     axes = external_figure(RESULT).axes[0]
     dots = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
     assert dots[0] == pytest.approx(-dots[1])
@@ -79,7 +79,7 @@ def test_better_is_to_the_right_in_either_direction():
 
 
 @pytest.mark.parametrize(("form", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
-def test_every_format_is_reproducible(tmp_path, form, start):
+def test_figures_are_reproducible_in_every_file_format(tmp_path, form, start):
     result = replace(
         RESULT, profiles=profiles_of(OBSERVATIONS, ("new", "old"), {"far": (0.0, 100.0), "time": (100.0, 0.0)})
     )
@@ -91,7 +91,7 @@ def test_every_format_is_reproducible(tmp_path, form, start):
 
 
 @pytest.mark.parametrize("difference", [0.5, 5.0, 40.0, -400.0])
-def test_the_axis_includes_every_estimate_and_zero(difference):
+def test_the_axis_of_effects_includes_every_estimate_and_zero(difference):
     result = explore(outcomes(rows(*drawn(8, difference))), scales(2.0), Rule())
     axes = external_figure(result).axes[0]
     (dot,) = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
@@ -100,7 +100,7 @@ def test_the_axis_includes_every_estimate_and_zero(difference):
     assert max(dot, 1.0) < high
 
 
-def test_an_interval_that_is_cut_off_ends_in_an_arrow():
+def test_an_interval_cut_off_by_the_axis_ends_in_an_arrow():
     wide = replace(RESULT.comparisons[0], low=-1e4, high=1e4)
     result = replace(RESULT, comparisons=(wide,), profiles=())
     axes = external_figure(result).axes[0]

@@ -9,7 +9,7 @@ from esper_ab.report.content import content
 from esper_ab.report.figures.profiles import profiles
 
 
-def test_each_profile_falls_at_the_outcomes_of_its_group():
+def test_each_profile_is_the_share_of_runs_above_each_threshold():
     report_content = content(fold(three_groups()))
     axes = profiles(report_content).figure.axes[0]
     assert len(axes.lines) == len(report_content.groups)
@@ -19,5 +19,5 @@ def test_each_profile_falls_at_the_outcomes_of_its_group():
         assert shares == pytest.approx((runs > np.asarray(thresholds)[:, None]).mean(axis=1))
 
 
-def test_groups_with_one_run_have_no_profiles():
+def test_groups_with_only_one_run_have_no_profiles():
     assert profiles(content(fold(one_replicate()))) is None

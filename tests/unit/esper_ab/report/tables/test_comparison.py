@@ -11,7 +11,7 @@ def _rows(comparison):
     return dict(deciding_table(comparison).rows)
 
 
-def test_equivalence_is_called_shown_only_if_it_is_claimed():
+def test_the_table_calls_equivalence_shown_only_if_it_is_claimed():
     """With few pairs both tests may reach their bounds, but a claim takes 15 pairs."""
     claimed = small()
     few = small(8)
@@ -24,7 +24,7 @@ def test_equivalence_is_called_shown_only_if_it_is_claimed():
 
 
 @given(st.floats(0.5, 6.0), st.integers(0, 2**32 - 1))
-def test_no_table_rounds_a_limit_across_0_or_the_margin(middle, rng_seed):
+def test_rounding_never_moves_a_limit_across_0_or_the_margin(middle, rng_seed):
     d = middle + np.random.default_rng(rng_seed).standard_normal(6)
     comparison = compared(design(6), pairs_of(60.0 + d, np.full(6, 60.0)))
     assume(comparison.low is not None)
@@ -37,7 +37,7 @@ def test_no_table_rounds_a_limit_across_0_or_the_margin(middle, rng_seed):
                 assert abs(value - mark) < 1e-8 or (printed - mark) * (value - mark) > 0.0
 
 
-def test_the_overview_mentions_simultaneous_intervals_only_if_there_are_some():
+def test_the_overview_mentions_simultaneous_intervals_only_if_they_exist():
     before = compared(design(6), pairs_of([75.0, 76.0], [70.0, 72.0]), complete=2)
     after = small()
     assert before.simultaneous[:2] == (None, None)

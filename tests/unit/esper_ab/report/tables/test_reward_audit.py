@@ -23,13 +23,13 @@ def make_tables(*scored: object) -> dict[str, Table]:
         ([9.0, 1.0, 2.0, 3.0, 4.0, 3.0], "has 40.0 %, 10.0 points less than the best"),
     ],
 )
-def test_the_sentence_states_the_worth_of_the_favourite(returns: list[float], words: str) -> None:
+def test_the_sentence_states_the_outcome_of_the_favourite(returns: list[float], words: str) -> None:
     (sentence,) = sentences(findings_of(make_reward_audit(OUTCOMES, {"mine": returns})))
     assert sentence.startswith("mine: ")
     assert words in sentence
 
 
-def test_the_table_of_choices_ends_with_the_outcome_and_a_wrong_pair_is_listed_with_its_worth() -> None:
+def test_the_audit_tables_list_choices_and_wrongly_ordered_pairs() -> None:
     tables_by_title = make_tables(make_scored("opposite", [-value for value in OUTCOMES]))
     own, best = tables_by_title["What it costs to choose by each reward"].rows
     assert own == ("opposite", "35.0", "20.0", "80.0", "80.0", "40.0", "-1.00")
@@ -39,7 +39,7 @@ def test_the_table_of_choices_ends_with_the_outcome_and_a_wrong_pair_is_listed_w
     assert worst == ("opposite", "80.0", pair_text)
 
 
-def test_constants_are_shown_only_if_two_decimals_show_their_effect() -> None:
+def test_constants_with_an_effect_below_two_decimals_are_not_shown() -> None:
     varied = (
         Varied(constant="reward.scale", was="1", now="2", returns=tuple(2 * value for value in OUTCOMES)),
         Varied(constant="reward.sign", was="1", now="-1", returns=tuple(-value for value in OUTCOMES)),
@@ -49,7 +49,7 @@ def test_constants_are_shown_only_if_two_decimals_show_their_effect() -> None:
     assert "Not shown: 1 of honest" in table.note
 
 
-def test_a_behaviour_from_the_search_is_shown_with_its_worth_on_other_hosts() -> None:
+def test_a_behaviour_found_by_the_search_is_shown_with_its_outcome() -> None:
     behaviour = FoundBehaviour(behaviour=make_played(9, 61.0), returned=1.0, searched_return=2.0, tried=5)
     table = make_tables(make_scored("mine", OUTCOMES, found_behaviour=behaviour))[
         "What a short search for the reward finds"

@@ -11,7 +11,7 @@ from esper_ab.stats.descriptive.cohens_d_z import STATISTIC, CohensDz, cohens_d_
 
 @pytest.mark.parametrize("shift", [-3.0, 0.0, 0.4, 9.0])
 @pytest.mark.parametrize("pairs", [6, 30])
-def test_each_limit_leaves_a_tail_of_2_5_percent_of_the_noncentral_t(shift, pairs):
+def test_the_limits_are_quantiles_of_the_noncentral_t(shift, pairs):
     a, b = np.add(np.random.default_rng(3).normal(0.0, 1.0, (2, pairs)), [[shift], [0.0]])
     effect_size = cohens_d_z(a, b)
     d = a - b

@@ -25,7 +25,7 @@ def test_pair_correlation_equals_scipy(rows):
     assert result == pair_correlation(b, a)
 
 
-def test_constant_or_too_few_pairs_have_no_correlation_or_no_limits():
+def test_the_correlation_of_constant_or_too_few_pairs_is_undefined():
     assert pair_correlation([1.0, 2.0], [2.0, 3.0]) is None
     assert pair_correlation([1.0, 2.0, 3.0], [5.0, 5.0, 5.0]) is None
     three_pairs = pair_correlation([1.0, 2.0, 4.0], [1.0, 3.0, 2.0])
@@ -35,6 +35,6 @@ def test_constant_or_too_few_pairs_have_no_correlation_or_no_limits():
 
 
 @pytest.mark.parametrize(("worth", "text"), [(0.98, "0.98"), (12.3, "12"), (8e19, "over 1000")])
-def test_the_worth_of_a_pair_is_shown_with_two_digits_up_to_1000(worth, text):
+def test_the_worth_of_a_pair_is_shown_with_two_digits(worth, text):
     correlation = msgspec.structs.replace(pair_correlation([1.0, 2.0, 4.0], [1.0, 3.0, 2.0]), worth=worth)
     assert STATISTIC.show(correlation, None).endswith(f"; a pair is worth {text} unpaired ones")

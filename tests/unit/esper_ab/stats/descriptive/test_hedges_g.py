@@ -25,7 +25,7 @@ def test_hedges_g_equals_its_definition(a, b):
     assert effect_size.low <= effect_size.g <= effect_size.high
 
 
-def test_g_and_limits_of_many_runs_equal_statsmodels():
+def test_hedges_g_and_its_limits_equal_statsmodels():
     """statsmodels approximates the correction and uses normal limits; with 200 runs, neither matters."""
     a, b = np.add(np.random.default_rng(2).normal(0.0, 1.0, (2, 200)), [[0.6], [0.0]])
     effect_size = hedges_g(a, b)
@@ -35,7 +35,7 @@ def test_g_and_limits_of_many_runs_equal_statsmodels():
 
 
 @pytest.mark.parametrize(("n", "m", "shift"), [(6, 6, 1.0), (6, 40, -2.0), (15, 15, 0.0), (3, 3, 500.0)])
-def test_each_limit_leaves_a_tail_of_2_5_percent_of_the_noncentral_t(n, m, shift):
+def test_the_limits_are_quantiles_of_the_noncentral_t(n, m, shift):
     rng = np.random.default_rng(4)
     a = rng.normal(shift, 1.0, n)
     b = rng.normal(0.0, 1.0, m)
@@ -48,13 +48,13 @@ def test_each_limit_leaves_a_tail_of_2_5_percent_of_the_noncentral_t(n, m, shift
     assert stats.nct.cdf(t, df, high) == pytest.approx(0.025, rel=1e-5)
 
 
-def test_the_line_says_that_the_interval_ignores_pairs():
+def test_the_text_of_hedges_g_says_that_its_interval_ignores_pairs():
     facts = {"a": "new", "b": "old", "pairs": 3, "alpha": 0.05, "bound": 0.05, "claimed": False, "undecided": True}
     effect_size = hedges_g([1.0, 2.0, 5.0], [3.0, 4.0, 6.0])
     assert "(95 %, which ignores the pairs)" in STATISTIC.show(effect_size, ComparisonContext(**facts))
     assert "(95 %)" in STATISTIC.show(effect_size, ComparisonContext(**facts, paired=False))
 
 
-def test_hedges_g_is_undefined_without_variation_or_with_one_run_each():
+def test_hedges_g_is_undefined_without_variation_or_for_single_runs():
     assert hedges_g([5.0, 5.0], [4.0, 4.0]) is None
     assert hedges_g([71.0], [70.0]) is None

@@ -18,7 +18,7 @@ def test_improvement_is_described_as_wins_and_ties():
 
 
 @given(paired)
-def test_wins_ties_a12_and_cliffs_delta_equal_their_definitions(rows):
+def test_the_probabilities_of_improvement_equal_their_definitions(rows):
     a, b = columns(rows)
     improvement = probability_of_improvement(a, b)
     differences = np.subtract(a, b)
@@ -32,7 +32,7 @@ def test_wins_ties_a12_and_cliffs_delta_equal_their_definitions(rows):
     assert improvement.a12 == pytest.approx(stats.mannwhitneyu(a, b).statistic / len(rows) ** 2, abs=1e-12)
 
 
-def test_many_pairs_need_no_matrix_of_all_combinations():
+def test_the_probability_of_improvement_is_computed_for_300000_runs():
     """A matrix of 300,000 x 300,000 would take 720 GB."""
     a = np.arange(300_000.0)
     improvement = probability_of_improvement(a, a[::-1])
@@ -41,7 +41,7 @@ def test_many_pairs_need_no_matrix_of_all_combinations():
 
 
 @given(paired)
-def test_the_limits_are_score_limits_with_the_largest_variance(rows):
+def test_the_limits_of_improvement_are_score_limits(rows):
     improvement = improvement_interval(*columns(rows))
     z = stats.norm.isf(0.025)
     assert 0.0 <= improvement.low <= improvement.a12 <= improvement.high <= 1.0

@@ -41,7 +41,7 @@ def test_bootstrap_intervals_equal_scipy_up_to_resampling():
     assert result.high == pytest.approx(expected.confidence_interval.high, abs=0.04 * width)
 
 
-def test_a_bootstrap_of_few_runs_says_that_it_is_not_honest():
+def test_a_bootstrap_of_few_runs_is_marked_as_unreliable():
     rng = np.random.default_rng(2)
     for n, honest in ((HONEST_FROM - 1, False), (HONEST_FROM, True)):
         a = rng.normal(70, 3, n)
@@ -51,7 +51,7 @@ def test_a_bootstrap_of_few_runs_says_that_it_is_not_honest():
         iqm_difference([1.0], [2.0], rng)
 
 
-def test_the_interval_does_not_depend_on_how_many_resamples_are_drawn_at_once(monkeypatch):
+def test_the_interval_does_not_depend_on_the_batches_of_resamples(monkeypatch):
     """Resamples are drawn in pieces, because 300,000 pairs times 10,000 resamples would take 24 GB."""
     rng = np.random.default_rng(3)
     a, b = rng.normal(70, 3, (2, 57))
@@ -60,7 +60,7 @@ def test_the_interval_does_not_depend_on_how_many_resamples_are_drawn_at_once(mo
     assert iqm_difference(a, b, np.random.default_rng(4)) == whole
 
 
-def test_among_very_many_runs_the_normal_interval_is_that_of_the_bootstrap(monkeypatch):
+def test_the_normal_interval_of_many_runs_equals_the_bootstrap_interval(monkeypatch):
     rng = np.random.default_rng(5)
     common = rng.normal(70, 3, 4000)
     a, b = (common + rng.exponential(2.0, 4000) for _ in range(2))

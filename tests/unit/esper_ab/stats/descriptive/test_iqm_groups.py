@@ -34,20 +34,20 @@ def test_means_and_limits_equal_scipy_up_to_resampling(sizes):
         assert limits == pytest.approx((expected.low, expected.high), abs=0.06 * (expected.high - expected.low))
 
 
-def test_few_runs_in_either_group_make_the_interval_not_honest():
+def test_an_interval_is_marked_as_unreliable_if_either_group_has_few_runs():
     a, b = draw(10, 9)
     assert iqm_groups(a, a, np.random.default_rng(1)).honest
     assert not iqm_groups(a, b, np.random.default_rng(1)).honest
 
 
-def test_limits_do_not_depend_on_how_many_resamples_are_drawn_at_once(monkeypatch):
+def test_the_limits_do_not_depend_on_the_batches_of_resamples(monkeypatch):
     a, b = draw(57, 20)
     whole = iqm_groups(a, b, np.random.default_rng(4))
     monkeypatch.setattr(resampling, "_DRAWS_AT_ONCE", 57 * 7 + 1)
     assert iqm_groups(a, b, np.random.default_rng(4)) == whole
 
 
-def test_among_very_many_runs_the_normal_intervals_are_those_of_the_bootstrap(monkeypatch):
+def test_the_normal_intervals_of_many_runs_equal_the_bootstrap_intervals(monkeypatch):
     rng = np.random.default_rng(5)
     a, b = rng.exponential(2.0, 4000), rng.normal(3.0, 1.0, 4000)
     resampled = iqm_groups(a, b, np.random.default_rng(6))

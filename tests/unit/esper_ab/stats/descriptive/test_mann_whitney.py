@@ -21,7 +21,7 @@ def make_context(**changes):
 
 @settings(deadline=None)
 @given(st.one_of(runs, coarse), st.one_of(runs, coarse))
-def test_u_p_and_effect_equal_scipy(a, b):
+def test_the_mann_whitney_test_equals_scipy(a, b):
     result = mann_whitney(a, b)
     ties = len({*a, *b}) < len(a) + len(b)
     assert (result.ties, result.exact) == (ties, not ties)
@@ -32,7 +32,7 @@ def test_u_p_and_effect_equal_scipy(a, b):
 
 
 @pytest.mark.parametrize(("n", "m", "exact"), [(100, 100, True), (101, 100, False), (6, 1_000, True), (300, 50, False)])
-def test_many_runs_are_exact_up_to_ten_thousand_combinations(n, m, exact):
+def test_p_is_exact_for_at_most_ten_thousand_combinations(n, m, exact):
     rng = np.random.default_rng(3)
     a = rng.normal(0.2, 1.0, n)
     b = rng.normal(0.0, 1.0, m)
@@ -49,11 +49,11 @@ def test_many_runs_are_exact_up_to_ten_thousand_combinations(n, m, exact):
         (range(101), range(101, 202), "(normal approximation, many runs)"),
     ],
 )
-def test_the_line_names_the_kind_of_p(a, b, kind):
+def test_the_text_of_the_mann_whitney_test_names_the_kind_of_p(a, b, kind):
     assert kind in STATISTIC.show(STATISTIC.of(list(a), list(b), 0), make_context())
 
 
-def test_the_line_says_that_the_test_ignores_pairs_and_is_made_for_unpaired_runs():
+def test_the_text_of_the_mann_whitney_test_says_that_it_ignores_pairs():
     result = mann_whitney([1.0, 2.0, 5.0], [3.0, 4.0, 6.0])
     assert STATISTIC.show(result, make_context()) == (
         "U = 2, p = 0.40 (exact); new is higher than old in 22 % of combinations of runs; it ignores the pairs; made "

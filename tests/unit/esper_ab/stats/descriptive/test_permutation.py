@@ -31,7 +31,7 @@ def compute_scipy_p(a, b, resamples):
 
 @settings(deadline=None, max_examples=50)
 @given(runs, runs)
-def test_few_runs_are_enumerated(a, b):
+def test_all_permutations_of_few_runs_are_enumerated(a, b):
     result = permutation(a, b, np.random.default_rng(1))
     differences = [abs(np.mean(first) - np.mean(second)) for first, second in split_in_all_ways([*a, *b], len(a))]
     assert result.exact
@@ -46,7 +46,7 @@ def split_in_all_ways(values, size):
 
 
 @pytest.mark.parametrize(("n", "m", "exact"), [(7, 8, True), (3, 60, True), (15, 18, False)])
-def test_p_equals_scipy(n, m, exact):
+def test_the_permutation_p_equals_scipy(n, m, exact):
     rng = np.random.default_rng(6)
     a = rng.normal(70.0, 3.0, n)
     b = rng.normal(68.0, 3.0, m)

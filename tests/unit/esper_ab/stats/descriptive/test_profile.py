@@ -6,7 +6,7 @@ import pytest
 from esper_ab.stats.descriptive.profile import profile, share_above
 
 
-def test_a_profile_is_the_share_of_runs_above_each_threshold():
+def test_a_profile_shows_the_share_of_runs_above_each_threshold():
     result = profile([1.0, 2.0, 3.0, 11.0], [4.0, 5.0])
     assert result.thresholds == pytest.approx(range(1, 12))
     assert result.a.shares == (0.75, 0.5, *(0.25,) * 8, 0.0)
@@ -24,6 +24,6 @@ def test_the_band_equals_a_percentile_bootstrap():
     assert (band.low, band.high) == (pytest.approx(low), pytest.approx(high))
 
 
-def test_the_band_has_no_width_at_a_threshold_below_or_above_all_runs():
+def test_the_band_has_no_width_outside_the_range_of_runs():
     band = share_above([1.0, 2.0, 3.0], [0.0, 9.0])
     assert (band.shares, band.low, band.high) == ((1.0, 0.0), (1.0, 0.0), (1.0, 0.0))

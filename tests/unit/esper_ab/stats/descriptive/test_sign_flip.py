@@ -13,7 +13,7 @@ from esper_ab.stats.descriptive.sign_flip import sign_flip, smallest_p
 
 
 @given(paired, st.randoms(use_true_random=False))
-def test_the_p_does_not_depend_on_sides_or_order(rows, random):
+def test_the_sign_flip_p_does_not_depend_on_sides_or_order(rows, random):
     a, b = columns(rows)
     assert sign_flip(a, b) == sign_flip(b, a)
     random.shuffle(rows)
@@ -21,7 +21,7 @@ def test_the_p_does_not_depend_on_sides_or_order(rows, random):
 
 
 @given(st.lists(st.tuples(accuracies, accuracies), min_size=1, max_size=8))
-def test_sign_flip_equals_plain_enumeration(rows):
+def test_the_sign_flip_test_equals_plain_enumeration(rows):
     a, b = columns(rows)
     d = [x - y for x, y in rows]
     patterns = [
@@ -36,7 +36,7 @@ def test_sign_flip_equals_plain_enumeration(rows):
     assert result.p >= result.smallest_p
 
 
-def test_sign_flip_has_no_p_beyond_20_pairs():
+def test_the_sign_flip_test_has_no_p_for_more_than_20_pairs():
     a = np.arange(21.0)
     assert sign_flip(a[:20], np.zeros(20)).exact
     too_many = sign_flip(a, np.zeros(21))
@@ -45,6 +45,6 @@ def test_sign_flip_has_no_p_beyond_20_pairs():
 
 
 @pytest.mark.parametrize(("pairs", "p"), [(1, 1.0), (3, 0.25), (4, 0.125), (5, 0.0625), (6, 0.03125), (8, 0.0078125)])
-def test_the_smallest_p_is_reached_if_all_signs_agree(pairs, p):
+def test_the_sign_flip_p_is_smallest_if_all_signs_agree(pairs, p):
     assert smallest_p(pairs) == p
     assert sign_flip(np.arange(1.0, pairs + 1), np.zeros(pairs)).p == p

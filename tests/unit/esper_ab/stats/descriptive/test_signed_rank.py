@@ -16,7 +16,7 @@ coarse = st.lists(st.tuples(st.integers(0, 4).map(float), st.integers(0, 4).map(
 
 @settings(deadline=None)
 @given(paired)
-def test_without_ties_w_and_p_equal_scipy(rows):
+def test_the_signed_rank_test_equals_scipy_without_ties(rows):
     a, b = columns(rows)
     sizes = np.sort(np.abs(np.subtract(a, b)))
     assume(sizes[0] > 1e-6 and (np.diff(sizes) > 1e-6).all())
@@ -27,7 +27,7 @@ def test_without_ties_w_and_p_equal_scipy(rows):
 
 
 @given(coarse)
-def test_with_ties_and_zeros_p_equals_plain_enumeration(rows):
+def test_the_signed_rank_p_equals_plain_enumeration_with_ties(rows):
     a, b = columns(rows)
     d = np.subtract(a, b)
     kept = d[d != 0.0]
@@ -49,13 +49,13 @@ def test_p_of_many_pairs_equals_scipys_normal_approximation(decimals):
     assert (result.w, result.p) == (expected.statistic, pytest.approx(expected.pvalue, rel=1e-9))
 
 
-def test_differences_that_differ_by_rounding_are_ties():
+def test_differences_equal_up_to_rounding_are_ties():
     result = signed_rank([0.3, 0.3, 0.7, 0.9], [0.1, 0.5, 0.5, 0.7])
     assert (result.w, result.pairs) == (2.5, 4)
 
 
 @given(paired)
-def test_the_estimate_is_the_median_of_the_walsh_averages(rows):
+def test_the_hodges_lehmann_estimate_is_the_median_of_walsh_averages(rows):
     a, b = columns(rows)
     d = np.subtract(a, b)
     averages = [(d[i] + d[j]) / 2.0 for i in range(d.size) for j in range(i, d.size)]

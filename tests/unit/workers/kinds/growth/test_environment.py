@@ -55,7 +55,7 @@ def grown(env: GrowthEnv, controller: Controller, paths: list[RngPath]) -> np.nd
     return np.column_stack([*measurements, env.held_out_accuracy()])
 
 
-def test_an_episode_on_two_devices_equals_one_on_one_device() -> None:
+def test_an_episode_on_two_devices_equals_an_episode_on_one_device() -> None:
     results = []
     for devices in (ONE_DEVICE, TWO_DEVICES):
         env = environments(devices, device_data(torch.float64))
@@ -86,7 +86,7 @@ def threads(env: GrowthEnv, *alive: int) -> list[tuple[list[int], threading.Thre
     return [(envs.tolist(), thread) for envs, thread in env._call_per_bank(work, np.isin(range(ENVS), alive))]
 
 
-def test_devices_other_than_cpus_work_concurrently_with_results_in_order() -> None:
+def test_several_gpus_work_concurrently() -> None:
     """Each waits for the other: one after the other would break the barrier."""
     barrier = threading.Barrier(2, timeout=120)
 
@@ -106,7 +106,7 @@ def test_cpu_devices_and_a_single_device_work_in_the_main_thread() -> None:
 
 
 @pytest.mark.parametrize("make_environment", [on_cpus, on_meta_devices])
-def test_an_error_on_one_device_fails_the_run(make_environment) -> None:
+def test_an_error_on_one_of_several_devices_fails_the_run(make_environment) -> None:
     def work(bank, data, rows):
         if 1 in bank.envs:
             raise ValueError("on the second")
@@ -149,7 +149,7 @@ def family_grown(
     return env._shares.context, measured
 
 
-def test_a_host_of_a_family_grows_as_it_would_alone() -> None:
+def test_hosts_of_a_task_family_grow_independently() -> None:
     contexts, all_measured = family_grown(*range(4))
     assert set(contexts) == {0, 1}
     for number, row in enumerate(all_measured):
@@ -157,7 +157,7 @@ def test_a_host_of_a_family_grows_as_it_would_alone() -> None:
 
 
 @pytest.mark.parametrize("changed", [0, 1])
-def test_a_host_of_a_family_sees_only_its_own_context(changed: int) -> None:
+def test_a_host_of_a_task_family_sees_only_its_own_context(changed: int) -> None:
     contexts, expected = family_grown(*range(4))
     with_change = family_grown(*range(4), changed=changed)[1]
     unchanged = (expected == with_change) | np.isnan(expected)
@@ -165,7 +165,7 @@ def test_a_host_of_a_family_sees_only_its_own_context(changed: int) -> None:
     assert (~unchanged[contexts == changed]).any(axis=1).all()
 
 
-def test_the_kernel_grows_a_family_as_torch_does() -> None:
+def test_the_kernel_and_torch_grow_a_task_family_alike() -> None:
     width = next(kernel.name for kernel in kernels() if not kernel.problem)
     results = [family_grown(*range(4), kernel=kernel, dtype=torch.float32)[1] for kernel in (width, "torch")]
     losses = np.arange(4) * (results[0].shape[1] // 5)  # of training, in the first epochs

@@ -11,7 +11,7 @@ from workers.kinds.growth.tasks.cifar10 import TASK
 
 
 @pytest.mark.parametrize("task", names("workers.kinds.growth.tasks"))
-def test_a_step_of_every_task_of_growth_can_be_timed(task: str) -> None:
+def test_a_step_of_every_growth_task_can_be_timed(task: str) -> None:
     questions = Questions(task=task, data_dir="", user_rewards=(), hosts=3, batch_size=2)
     assert step_s(questions, torch.device("cpu")) > 0
 

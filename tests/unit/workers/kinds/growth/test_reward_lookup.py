@@ -38,11 +38,11 @@ def rewards_of(mode, **facts):
 
 
 @pytest.mark.parametrize("mode", ["sparse", "workers.kinds.growth.rewards.sparse:reward"])
-def test_a_reward_is_found_by_catalogue_name_or_by_module_and_function(mode):
+def test_a_reward_is_found_by_its_reference(mode):
     assert rewards_of(mode, step=25) == pytest.approx([0.5 - 0.1 * 1000 / 500_000])
 
 
-def test_the_example_of_the_rewards_page_works(user_file):
+def test_the_example_reward_of_the_rewards_page_can_be_used(user_file):
     example = re.search(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL).group(1)
     mode = f"{user_file(example, 'accuracy_gain.py')}:reward"
     assert rewards_of(mode, shape=(2, 3), acc_delta=[2.0, np.nan], present=[[True, True, False], [False] * 3]) == [
@@ -51,7 +51,7 @@ def test_the_example_of_the_rewards_page_works(user_file):
     ]
 
 
-def test_a_reward_file_may_have_a_relative_path(user_file, monkeypatch):
+def test_a_reward_file_can_have_a_relative_path(user_file, monkeypatch):
     monkeypatch.chdir(user_file("def half(facts, settings):\n    return facts.val_acc / 2\n").parent)
     assert rewards_of("mine.py:half") == [25.0]
 
@@ -66,14 +66,14 @@ def test_a_reward_cannot_write_into_the_facts(user_file, fact):
 REWARD = "\ndef reward(facts, settings):\n    return facts.val_acc * 0 + PRICE\n"
 
 
-def test_an_installed_module_comes_before_a_neighbour(user_file, monkeypatch):
+def test_an_installed_module_has_precedence_over_a_file_beside_the_reward(user_file, monkeypatch):
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
     user_file("raise RuntimeError('the wrong one')", "colorsys.py")
     path = user_file(f"import colorsys\nPRICE = colorsys.ONE_THIRD{REWARD}")
     assert rewards_of(f"{path}:reward") == pytest.approx([1 / 3])
 
 
-def test_a_user_file_may_define_dataclasses_and_shadows_no_module(user_file):
+def test_a_reward_file_does_not_shadow_modules_of_the_same_name(user_file):
     text = (
         "from __future__ import annotations\nfrom dataclasses import dataclass\nimport numpy\n"
         "@dataclass\nclass Scale:\n    by: float = 2.0\n"

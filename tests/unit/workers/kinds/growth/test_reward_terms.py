@@ -152,18 +152,18 @@ def test_a_reward_term_has_its_expected_value(term, expected, settings, facts):
 
 
 @given(st.floats(1e-6, 1e3))
-def test_a_falling_loss_earns_and_a_rising_one_costs(change):
+def test_a_falling_loss_is_rewarded(change):
     better, worse = (shaped.reward(make_facts(loss_delta=delta), LOSS)[0] for delta in (change, -change))
     assert better > 0 > worse
 
 
 @pytest.mark.parametrize("family", ["contribution", "loss"])
-def test_shaped_refuses_another_gamma(family):
+def test_the_shaped_reward_refuses_another_gamma(family):
     with pytest.raises(ValueError, match=r"gamma = 0\.995, not 0\.99$"):
         shaped.reward(make_facts(), RewardSettings(gamma=0.99, family=family))
 
 
-def test_blanking_absent_seeds_keeps_only_their_potential():
+def test_blanking_absent_seed_modules_keeps_only_their_potential():
     facts = random_facts(np.random.default_rng(23), (40, 3))
     blank = blank_absent(facts.seeds)
     empty = blank_absent(make_facts((40, 3)).seeds)
@@ -246,7 +246,7 @@ def discounted(rewards):
 
 @hypothesis.settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["permissive", "strict"]), st.integers(1, 30))
-def test_potentials_telescope_over_whole_episodes(rng_seed, gates, steps):
+def test_rewards_from_potentials_telescope_over_an_episode(rng_seed, gates, steps):
     """To pbrs_weight * gamma^T * Phi of what stands at the last decision; seeds appear, advance, stay and vanish."""
     history = lives(rng_seed, gates, steps)
     standing = SETTINGS.pbrs_weight * SETTINGS.gamma ** len(history) * potential(history[-1].seeds, SETTINGS).sum()

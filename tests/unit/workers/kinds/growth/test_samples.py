@@ -30,7 +30,7 @@ def epochs(task: Task, where: list[RngPath]) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(1, SAMPLES), min_size=2, max_size=2))
-def test_an_epoch_has_as_many_distinct_samples_as_its_context_allows(rng_seed: int, sizes: list[int]) -> None:
+def test_an_epoch_has_the_allowed_number_of_distinct_samples(rng_seed: int, sizes: list[int]) -> None:
     least, most = sorted(sizes)
     task = family((least, most), (SAMPLES, SAMPLES))
     contexts, samples = epochs(task, paths_below(RngPath(rng_seed), 6))
@@ -75,7 +75,7 @@ def order_paths(episode: int) -> dict[int, RngPath]:
     return dict(enumerate(paths_below(RngPath(3) / episode, 5)))
 
 
-def test_drawing_orders_ahead_changes_nothing() -> None:
+def test_drawing_sample_orders_ahead_changes_no_order() -> None:
     """Two episodes; in both some environments end, and the first ends early."""
     ahead = Orders(ORDERED, ahead=True)
     at_once = Orders(ORDERED, ahead=False)
@@ -93,7 +93,7 @@ def test_drawing_orders_ahead_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("is_last", [True, False])
-def test_only_the_next_step_is_drawn_ahead(is_last: bool) -> None:
+def test_only_the_sample_order_of_the_next_step_is_drawn_ahead(is_last: bool) -> None:
     orders = Orders(ORDERED, ahead=True)
     orders.begin(order_paths(0))
     orders.of(1, np.arange(5), last=is_last)
@@ -102,7 +102,7 @@ def test_only_the_next_step_is_drawn_ahead(is_last: bool) -> None:
         assert orders.of(2, np.array([3]), last=True).shape == (1, ORDERED)
 
 
-def test_an_error_while_drawing_ahead_fails_the_run() -> None:
+def test_an_error_while_drawing_orders_ahead_fails_the_run() -> None:
     orders = Orders(ORDERED, ahead=True)
     orders.begin({env: path for env, path in order_paths(0).items() if env})
     with pytest.raises(KeyError):

@@ -92,7 +92,7 @@ def digest(rollout: Rollout) -> list[Any]:
     ]
 
 
-def test_an_ended_environment_shows_zeros_and_its_last_info() -> None:
+def test_an_ended_environment_is_observed_as_zeros() -> None:
     env = environments()
     rollout = play(env)
     ended = np.array([happened.ended for _, happened in rollout])  # [T, E]
@@ -131,7 +131,7 @@ def test_facts_describe_the_states_before_and_after_the_step() -> None:
         assert (facts.action == (moved > 0)).all()
 
 
-def test_with_resets_every_environment_restarts_with_fresh_draws() -> None:
+def test_every_environment_restarts_after_its_end_if_resets_are_on() -> None:
     env = environments(steps=40, resets=True)
     rollout = play(env)
     assert len(rollout) == 40
@@ -144,7 +144,7 @@ def test_with_resets_every_environment_restarts_with_fresh_draws() -> None:
 
 
 @pytest.mark.parametrize("changes", ROLLOUTS[1:])
-def test_a_rollout_has_only_outcomes_of_episodes_that_ended_in_it(changes: dict[str, bool]) -> None:
+def test_a_rollout_has_only_outcomes_of_its_finished_episodes(changes: dict[str, bool]) -> None:
     lengths = list[int]()
 
     def outcome(episode: GymEpisode) -> float:
@@ -196,7 +196,7 @@ def test_carried_episodes_are_replayed_to_the_same_state(resumed_at: int) -> Non
     assert [end.outcome for end in second.ends().envs] == [end.outcome for end in whole.ends().envs]
 
 
-def test_a_replay_that_differs_is_refused_if_environments_repeat() -> None:
+def test_a_different_replay_of_a_repeatable_environment_is_refused() -> None:
     """Also those that came before the one that did not repeat."""
     first, refused, untouched = (environments(steps=2, **ON) for _ in range(3))
     play(first)
@@ -212,14 +212,14 @@ def test_a_replay_that_differs_is_refused_if_environments_repeat() -> None:
     assert (play(not_repeating, 1)[0][0][:, 1] == 0).all()
 
 
-def test_draws_do_not_depend_on_the_length_of_a_rollout() -> None:
+def test_random_draws_do_not_depend_on_the_length_of_a_rollout() -> None:
     long = play(environments(steps=40, resets=True))
     short = play(environments(steps=7, resets=True))
     assert digest(long)[:6] == digest(short)[:6]
 
 
 @pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf"), 1e200])
-def test_an_outcome_that_is_not_a_number_is_refused_or_replaced_by_the_worst(
+def test_an_outcome_without_a_number_is_refused_or_replaced(
     broken: float,
 ) -> None:
     def judged(**changes: Any) -> GymEnvironments:
@@ -237,7 +237,7 @@ def test_an_outcome_that_is_not_a_number_is_refused_or_replaced_by_the_worst(
 
 
 @pytest.mark.parametrize("changes", ROLLOUTS)
-def test_an_environment_may_overwrite_its_earlier_observations(changes: dict[str, bool]) -> None:
+def test_an_environment_that_overwrites_its_observations_changes_no_record(changes: dict[str, bool]) -> None:
     def outcome(episode: GymEpisode) -> float:
         return float(np.sum(episode.observations)) + episode.info["place"]
 
@@ -251,7 +251,7 @@ def test_an_environment_may_overwrite_its_earlier_observations(changes: dict[str
 
 
 @pytest.mark.parametrize("changes", ROLLOUTS)
-def test_an_outcome_may_overwrite_its_episode(changes: dict[str, bool]) -> None:
+def test_an_outcome_function_that_overwrites_its_episode_changes_no_record(changes: dict[str, bool]) -> None:
     def read(episode: GymEpisode) -> float:
         return float(np.sum(episode.observations)) + float(episode.info["drift"][0])
 
@@ -280,7 +280,7 @@ def test_facts_are_built_once_on_first_use() -> None:
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_actions_and_observations_are_kept_only_for_outcomes_that_read_them(keeps: bool) -> None:
+def test_actions_and_observations_are_kept_only_if_the_outcome_reads_them(keeps: bool) -> None:
     episodes = list[GymEpisode]()
     env = environments(
         keeps=keeps, outcome=lambda episode: episodes.append(episode) or 0.0, measures=lambda episode: {}
@@ -306,7 +306,7 @@ def test_facts_are_read_only() -> None:
                 value[0]["place"] = 0.0
 
 
-def test_an_environment_in_use_is_refused() -> None:
+def test_an_environment_that_is_already_in_use_is_refused() -> None:
     """Not within a rollout, nor for an evaluation beside it; once nobody has it any more it may come back."""
     pool: list[Env] = [Walk(), Walk(), Walk()]
 

@@ -31,7 +31,7 @@ def test_the_preflight_measures_a_registered_environment() -> None:
     assert ask("gym:Pendulum-v1", "env").tasks[0].action_bounds == ((-2.0, 2.0),)
 
 
-def test_an_endless_episode_has_no_length(tmp_path: Path) -> None:
+def test_the_preflight_measures_no_length_of_an_endless_episode(tmp_path: Path) -> None:
     user_file = own_file(tmp_path, TELLS)
     assert ask(f"{user_file}:Level", "env").tasks[0].seen_steps == 9
     assert ask(f"{user_file}:endless", "env").tasks[0].seen_steps == 0
@@ -82,7 +82,7 @@ class Both(Unrepeatable, Curriculum):
         ("Both", "", False, False),
     ],
 )
-def test_the_preflight_finds_environments_that_do_not_repeat_or_carry_state(
+def test_the_preflight_detects_environments_that_carry_state_or_do_not_repeat(
     tmp_path: Path, name: str, outcome: str, repeats: bool, carries: bool
 ) -> None:
     user_file = own_file(tmp_path, CARRIES)
@@ -111,7 +111,7 @@ def test_the_preflight_tries_the_reward_of_every_group_with_its_constants(tmp_pa
     assert problems["g0"].startswith(f"reward={user_file}:weighted")
 
 
-def test_an_outcome_range_that_random_actions_leave_is_refused(tmp_path: Path) -> None:
+def test_an_outcome_range_exceeded_by_random_actions_is_refused(tmp_path: Path) -> None:
     outcome = ask("gym:CartPole-v1", "env", outcome_low=0.0, outcome_high=500.0).tasks[0].measures.outcome
     assert (outcome.low, outcome.high) == (0.0, 500.0)
     problem = ask("gym:CartPole-v1", "env", outcome_low=-9.0, outcome_high=0.0).task_problem
@@ -119,7 +119,7 @@ def test_an_outcome_range_that_random_actions_leave_is_refused(tmp_path: Path) -
     assert "which --outcome-range says is impossible" in problem
 
 
-def test_the_preflight_finds_an_outcome_that_is_not_a_number_unless_a_worst_is_given(
+def test_the_preflight_refuses_outcomes_that_are_not_numbers(
     tmp_path: Path,
 ) -> None:
     user_file = own_file(tmp_path, "\n\ndef never(episode):\n    return float('nan')\n")
@@ -179,7 +179,7 @@ def test_an_environment_that_breaks_its_contract_is_reported(tmp_path: Path, nam
     assert bool(problem) == bool(complaint)
 
 
-def test_the_preflight_finds_a_reward_that_does_not_repeat(tmp_path: Path) -> None:
+def test_the_preflight_detects_a_nondeterministic_reward(tmp_path: Path) -> None:
     user_file = own_file(
         tmp_path, "\n\ndef noisy(facts):\n    return np.random.default_rng().normal(size=len(facts.step))\n"
     )

@@ -28,7 +28,7 @@ DTYPES = st.sampled_from(["f2", "f4", "f8", ">f4", "i1", "i8", "u8", "?"])
         (spaces.MultiBinary((2, 2)), (2, 2, 2, 2)),
     ],
 )
-def test_every_action_of_a_space_is_one_decision(space: gymnasium.Space, sizes: tuple) -> None:
+def test_every_action_of_a_space_corresponds_to_one_decision(space: gymnasium.Space, sizes: tuple) -> None:
     codec = Codec(SEEN, space)
     assert codec.spaces.head_sizes == sizes
     assert len(codec.spaces.head_names) == codec.width == len(sizes)
@@ -50,7 +50,7 @@ def test_continuous_decisions_are_clipped_to_the_box() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.uint64, np.bool_, np.float32, np.float64])
-def test_facts_have_the_action_that_the_environment_received(dtype: type) -> None:
+def test_facts_contain_the_action_received_by_the_environment(dtype: type) -> None:
     space = spaces.Box(0, 1, (3,), dtype)
     codec = Codec(SEEN, space)
     decisions = np.array([[0.2, 0.9, 7.3], [-5.0, 0.6, 0.1]])
@@ -90,7 +90,7 @@ def test_action_bounds_are_those_of_a_box_with_finite_bounds() -> None:
 @pytest.mark.parametrize(
     "space", [spaces.Box(-9, 9, (2,), np.float64), spaces.MultiDiscrete([3, 3]), spaces.Box(-9, 9, ())]
 )
-def test_an_environment_may_overwrite_its_action(space: gymnasium.Space) -> None:
+def test_an_action_overwritten_by_its_environment_affects_no_other_action(space: gymnasium.Space) -> None:
     codec = Codec(SEEN, space)
     decisions = np.zeros((3, codec.width), dtype=np.float64 if codec.box else np.int64)
     first_action, *other_actions = codec.actions(decisions)
@@ -102,7 +102,7 @@ def test_an_environment_may_overwrite_its_action(space: gymnasium.Space) -> None
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @given(arrays(DTYPES, st.sampled_from([(6,), (2, 3), (6, 1), (5,), (7,), ()])), st.booleans())
-def test_an_observation_is_float32_to_the_bit_or_refused(observation: np.ndarray, as_list: bool) -> None:
+def test_observations_are_converted_to_float32_exactly_or_refused(observation: np.ndarray, as_list: bool) -> None:
     codec = Codec(spaces.Box(-np.inf, np.inf, (6,)), spaces.Discrete(2))
     row = np.zeros(6, dtype=np.float32)
     largest = np.abs(observation[np.isfinite(observation)].astype(np.float64)).max(initial=0.0)

@@ -51,14 +51,14 @@ def digests(tmp_path: Path, changes: dict[str, Any], taken_up_at: int = -1) -> l
 
 
 @pytest.mark.parametrize("changes", ROLLOUTS, ids=repr)
-def test_equal_settings_give_equal_records_also_after_a_resume(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_equal_settings_give_equal_records_even_after_a_resume(tmp_path: Path, changes: dict[str, Any]) -> None:
     expected = digests(tmp_path, changes)
     assert digests(tmp_path, {**changes, "group": "renamed", "telemetry": False}) == expected
     assert digests(tmp_path, changes, taken_up_at=2) == expected
     assert len(set(expected)) == len(expected)
 
 
-def test_a_resumed_policy_forgets_environments_that_restart(tmp_path: Path) -> None:
+def test_a_resumed_policy_forgets_environments_that_cannot_be_restored(tmp_path: Path) -> None:
     """Those that do not repeat cannot be taken up; their old episodes are over."""
     changes = {"task": f"{own_file(tmp_path)}:make", "gym": {"rollout": "continues"}, "steps": 2}
     first_session = gym_session(**changes)
@@ -74,7 +74,7 @@ def test_a_resumed_policy_forgets_environments_that_restart(tmp_path: Path) -> N
     assert second_digests[0] == second_digests[1]
 
 
-def test_seed_settings_and_reward_change_records(tmp_path: Path) -> None:
+def test_records_depend_on_seed_settings_and_reward(tmp_path: Path) -> None:
     changes = ({}, {"rng_seed": 6}, {"ppo": {"lr": 1e-2}}, {"reward": {"mode": f"{own_file(tmp_path)}:reward"}})
     assert len({digests(tmp_path, change)[1] for change in changes}) == len(changes)
 
@@ -127,7 +127,7 @@ class Counted(Walk):
 
 
 @pytest.mark.parametrize("controller", ["ppo", "random"])
-def test_a_warm_up_makes_its_own_environments_and_closes_them(tmp_path: Path, controller: str) -> None:
+def test_a_warm_up_closes_the_environments_that_it_makes(tmp_path: Path, controller: str) -> None:
     user_file = own_file(tmp_path, COUNTED)
     session = gym_session(f"{user_file}:Counted", controller=controller, n_envs=3)
     counted: Any = type(session._env._places[0].env.unwrapped)
@@ -148,7 +148,7 @@ def fresh(facts):
 """
 
 
-def test_a_reward_may_reuse_its_array(tmp_path: Path) -> None:
+def test_a_reward_function_may_reuse_its_array(tmp_path: Path) -> None:
     user_file = own_file(tmp_path, OWN_ARRAY)
     records = []
     for name in ("reuses", "fresh"):
@@ -231,7 +231,7 @@ def user_file(tmp_path: Path) -> Path:
     return own_file(tmp_path)
 
 
-def test_environments_are_found_by_id_and_by_file(user_file: Path) -> None:
+def test_environments_are_found_by_id_or_file(user_file: Path) -> None:
     assert maker("gym:CartPole-v1", as_it_is)().spec.id == "CartPole-v1"
     assert maker("gym:gymnasium:CartPole-v1", as_it_is)().spec.id == "CartPole-v1"
     made = maker(f"{user_file}:make", as_it_is)()
@@ -381,7 +381,7 @@ def test_constants_of_a_module_in_a_package_may_be_annotated(tmp_path: Path, in_
         ),  # a check of its own
     ],
 )
-def test_names_imported_for_type_checking_are_refused_only_in_constants(
+def test_type_checking_imports_are_refused_only_in_constants(
     tmp_path: Path, old: str, new: str, complaint: str
 ) -> None:
     assert typed_reward(tmp_path / "mine.py") == [1.0, 4.0]

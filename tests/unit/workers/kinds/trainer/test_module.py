@@ -45,7 +45,7 @@ def load(tmp_path: Path, code: str) -> module.PythonTrainer:
         ({"lr": 1, "steps": 7}, {"lr": 1.0, "steps": 7, "clip": True, "kind": "a"}),
     ],
 )
-def test_settings_are_typed_by_their_struct(tmp_path: Path, values: Any, expected: Any) -> None:
+def test_settings_of_a_trainer_are_typed_by_their_struct(tmp_path: Path, values: Any, expected: Any) -> None:
     assert module.flat(load(tmp_path, WHOLE).settings(values)) == expected
 
 
@@ -66,7 +66,7 @@ def test_settings_are_typed_by_their_struct(tmp_path: Path, values: Any, expecte
         ),
     ],
 )
-def test_unknown_or_invalid_settings_are_refused(tmp_path: Path, values: Any, complaint: str) -> None:
+def test_unknown_or_invalid_trainer_settings_are_refused(tmp_path: Path, values: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=re.escape(complaint)):
         load(tmp_path, WHOLE).settings(values)
 
@@ -92,7 +92,7 @@ def test_a_file_that_is_not_a_trainer_is_refused(tmp_path: Path, old: str, new: 
 
 
 @pytest.mark.parametrize("value", [3, 3.0, np.float32(3), torch.tensor(3.0), np.array(3)])
-def test_numbers_of_any_library_are_numbers(value: Any) -> None:
+def test_numbers_of_any_library_are_accepted(value: Any) -> None:
     assert module.metrics_of(Point({"return": value}, b""), "return") == {"return": 3.0}
     assert module.outcomes_of(value, "return") == [3.0]
     assert module.outcomes_of([{"return": value, "length": 5}, value], "return") == [3.0, 3.0]
@@ -123,7 +123,7 @@ def test_a_metric_that_is_not_a_number_is_refused(value: Any) -> None:
         (lambda: module.outcomes_of([], "return"), "empty list"),
     ],
 )
-def test_a_point_or_evaluation_without_the_outcome_is_refused(call: Any, complaint: str) -> None:
+def test_a_result_without_the_outcome_is_refused(call: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         call()
 
@@ -151,6 +151,6 @@ def test_a_state_is_restored_unchanged(state: Any) -> None:
         ({"a": namedtuple("P", "x y")(1, 2)}, r"state\['a'\] is .*\.P, which cannot be restored"),
     ],
 )
-def test_a_state_that_would_need_code_is_refused(state: Any, complaint: str) -> None:
+def test_a_state_that_needs_code_to_restore_is_refused(state: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         module.saved(state)

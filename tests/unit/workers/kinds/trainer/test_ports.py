@@ -18,7 +18,7 @@ def test_concurrent_runs_have_different_free_ports() -> None:
     assert len(set(claimed_ports)) == len(claimed_ports)
 
 
-def test_a_port_in_use_is_not_claimed_and_an_ended_run_releases_its_port(monkeypatch) -> None:
+def test_a_port_in_use_is_not_claimed_by_another_run(monkeypatch) -> None:
     with ports.claimed(COMMAND) as claimed:
         port = claimed["port"]
         monkeypatch.setattr(ports, "PORTS", (port,))

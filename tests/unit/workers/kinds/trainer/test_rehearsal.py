@@ -66,7 +66,7 @@ def attempted(tmp_path: Path, fault: str, **changes: Any) -> Tried:
         ("does not repeat", (False, "resumes")),
     ],
 )
-def test_a_rehearsal_classifies_how_a_trainer_repeats_and_resumes(
+def test_a_rehearsal_classifies_a_trainer_by_repetition_and_resumption(
     tmp_path: Path, fault: str, expected: tuple[bool, str]
 ) -> None:
     whole = attempted(tmp_path, fault)
@@ -104,14 +104,14 @@ def evaluating(tmp_path: Path, outcome: str, **changes: Any) -> Any:
         ('state["x"] + (run.point == 2)', 3, "resumes", False),  # a run that is taken up for it begins where it ends
     ],
 )
-def test_a_rehearsal_finds_an_evaluation_that_depends_on_leftovers_of_training(
+def test_a_rehearsal_detects_an_evaluation_that_depends_on_training_leftovers(
     tmp_path: Path, outcome: str, points: int, resumption: str, alike: bool
 ) -> None:
     facts = evaluating(tmp_path, outcome, points=points)
     assert (facts.problem, facts.resumption, facts.evaluates_alike) == ("", resumption, alike)
 
 
-def test_an_evaluation_that_fails_without_leftovers_of_training_is_refused(tmp_path: Path) -> None:
+def test_an_evaluation_that_fails_in_a_new_process_is_refused(tmp_path: Path) -> None:
     problem = evaluating(tmp_path, 'state["x"] + LEFT[0]').problem
     assert problem.startswith("evaluate(run, state) failed in a process that has not trained: IndexError: list index")
     assert problem.endswith("(mine.py, line 24); it receives nothing but the state")
@@ -122,7 +122,7 @@ def test_a_trainer_that_ignores_its_seed_is_refused(tmp_path: Path) -> None:
     assert re.match(r"3 seeds gave the same result \(score.*so every seed would repeat the same run", problem)
 
 
-def test_a_trainer_that_exits_is_reported_like_one_that_raises(tmp_path: Path) -> None:
+def test_a_trainer_that_exits_is_reported_with_the_line(tmp_path: Path) -> None:
     path = Path(trainers.python_file(tmp_path))
     path.write_text(path.read_text().replace("run.alive(1)", "raise SystemExit(0)"))
     assert rehearse(trainers.question(str(path), tmp_path)).problem == "SystemExit: 0 (mine.py, line 19)"
@@ -175,7 +175,7 @@ def test_a_python_trainer_is_rehearsed_with_the_variables_of_a_worker(tmp_path: 
 
 
 @pytest.mark.parametrize(("lr", "repeats"), [("1", True), ("9", False)])
-def test_a_rehearsal_finds_whether_a_command_repeats(tmp_path: Path, lr: str, repeats: bool) -> None:
+def test_a_rehearsal_determines_whether_a_command_is_repeatable(tmp_path: Path, lr: str, repeats: bool) -> None:
     facts = rehearsed_command(tmp_path, lr)
     assert (facts.problem, facts.repeats, facts.resumption) == ("", repeats, "anew")
     assert (facts.files, facts.evaluations, facts.shortened) == (("train.py",), 1, "")
@@ -189,7 +189,7 @@ def test_a_command_that_ignores_its_seed_or_fails_is_refused(tmp_path: Path) -> 
     assert "no-such-program: No such file or directory" in facts.problem
 
 
-def test_a_trainer_that_ignores_its_seed_but_for_rounding_is_refused(tmp_path: Path) -> None:
+def test_a_trainer_whose_seeds_differ_only_by_rounding_is_refused(tmp_path: Path) -> None:
     """As on a GPU whose sums depend on their order: no two runs are equal."""
     fixed = "10 + random.Random(1).random()"
     # Each process adds its own multiple of 1e-6: random noise could differ much more between seeds than repeats.
@@ -212,7 +212,7 @@ SHORT_LIMITS = IdleLimits(with_result_s=0.1)
 PAUSES = "import signal; signal.pause()"
 
 
-def test_a_command_that_idles_after_its_result_counts_only_with_end_idle(
+def test_a_command_that_idles_after_its_result_needs_the_end_idle_flag(
     tmp_path: Path,
 ) -> None:
     command = trainers.command(tmp_path)
@@ -273,7 +273,7 @@ def test_an_outcome_outside_the_declared_range_is_refused(tmp_path: Path, measur
         ("python train.py --conf={conf} {seed}", ("train.py", "conf.yaml", "more.yaml")),  # of any group
     ],
 )
-def test_the_files_of_a_command_are_those_below_its_working_directory(
+def test_a_command_has_only_files_below_its_working_directory(
     tmp_path: Path, command: str, files: tuple[str, ...]
 ) -> None:
     (tmp_path / "lab").mkdir()
@@ -294,7 +294,7 @@ def test_a_metric_with_an_unprintable_name_is_refused(metric: str) -> None:
 
 
 @given(metrics=st.lists(NAMES, unique=True, max_size=9))
-def test_every_metric_has_a_measure_of_its_own(metrics: list[str]) -> None:
+def test_every_metric_has_a_distinct_measure_name(metrics: list[str]) -> None:
     names = measure_names(metrics)
     assert list(names) == metrics
     assert len(set(names.values()) - RESERVED) == len(metrics)

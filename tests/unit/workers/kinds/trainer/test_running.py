@@ -31,7 +31,7 @@ def run(tmp_path: Path, code: str, *arguments: str, on_sign: Callable[[], None] 
     return (tmp_path / "run.log").read_text()
 
 
-def test_the_log_has_the_command_output_and_errors_of_a_script(tmp_path: Path) -> None:
+def test_the_log_of_a_script_has_its_command_and_output(tmp_path: Path) -> None:
     """The words as a shell takes them, so that anybody can repeat the run."""
     code = "import sys; print('one'); print('two', file=sys.stderr)"
     command, *output = run(tmp_path, code, "a b").splitlines()
@@ -50,7 +50,7 @@ def test_the_log_has_the_command_output_and_errors_of_a_script(tmp_path: Path) -
         ("raise SystemExit(3)", "exit status 3: it wrote nothing"),
     ],
 )
-def test_a_script_that_fails_is_reported_with_its_last_lines(tmp_path: Path, code: str, complaint: str) -> None:
+def test_a_failing_script_is_reported_with_its_last_lines(tmp_path: Path, code: str, complaint: str) -> None:
     (tmp_path / "run.log").write_text("of an earlier life\n")
     with pytest.raises(running.ScriptFailed, match=f"(?s){complaint}") as failed:
         run(tmp_path, code.replace("FOLDER", repr(str(tmp_path))))
@@ -62,7 +62,7 @@ BY_ANOTHER = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', *sys
 
 
 @pytest.mark.parametrize("arguments", [(BUSY,), (BY_ANOTHER, BUSY)])
-def test_a_script_counts_as_working_while_any_of_its_processes_uses_the_cpu(
+def test_a_script_is_working_while_any_of_its_processes_uses_the_cpu(
     tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
     """It ends when it has been told that a sign was given for it."""
@@ -85,7 +85,7 @@ def test_an_exception_in_the_callback_ends_the_script(tmp_path: Path) -> None:
         os.kill(int(pid.read_text()), 0)
 
 
-def test_a_killed_worker_leaves_no_script(tmp_path: Path) -> None:
+def test_a_script_ends_with_its_killed_worker(tmp_path: Path) -> None:
     """A fork is the worker: it is killed while its script runs."""
     fifo = tmp_path / "pids"
     os.mkfifo(fifo)

@@ -28,7 +28,7 @@ def runs(*outcomes: float, **metrics: Sequence[float]) -> list[Numbers]:
         ((-1.0, 1.0), 2.0),
     ],
 )
-def test_a_distance_is_relative_to_the_size_of_the_numbers(values: Sequence[float], distance: float) -> None:
+def test_the_difference_of_two_runs_is_relative_to_their_size(values: Sequence[float], distance: float) -> None:
     assert relative_difference(runs(*values), OUTCOME) == distance
 
 

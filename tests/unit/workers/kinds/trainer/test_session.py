@@ -32,7 +32,7 @@ def trained(session: TrainerSession, folder: Path, first_point: int = 0) -> list
     return [*records, session.evaluate(folder, quiet)]
 
 
-def test_a_run_has_one_record_per_point_and_one_of_its_evaluation(tmp_path: Path) -> None:
+def test_a_trainer_run_has_a_record_per_point(tmp_path: Path) -> None:
     *points, evaluation = trained(python(tmp_path, {"lr": 2.0}), tmp_path)
     assert [point.episode for point in points] == [0, 1, 2]
     outcomes = [point.envs[0].outcome for point in points]
@@ -43,7 +43,7 @@ def test_a_run_has_one_record_per_point_and_one_of_its_evaluation(tmp_path: Path
 
 
 @pytest.mark.parametrize("resume_point", [1, 2, 3])
-def test_a_run_resumed_at_any_point_gives_the_same_records(tmp_path: Path, resume_point: int) -> None:
+def test_a_trainer_run_resumed_at_any_point_gives_the_same_records(tmp_path: Path, resume_point: int) -> None:
     whole = trained(python(tmp_path, {}), tmp_path)
     interrupted = python(tmp_path, {})
     for point in range(resume_point):
@@ -57,7 +57,7 @@ def test_a_run_resumed_at_any_point_gives_the_same_records(tmp_path: Path, resum
     ]
 
 
-def test_a_foreign_checkpoint_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+def test_a_foreign_checkpoint_of_a_trainer_is_refused(tmp_path: Path) -> None:
     session = python(tmp_path, {})
     saved = SavedState(format=STATE_FORMAT, point=2, state=b"no state of a trainer")
     older = SavedState(format=STATE_FORMAT - 1, point=2, state=b"")
@@ -83,7 +83,7 @@ def test_a_failed_save_does_not_evaluate_the_state(tmp_path: Path) -> None:
     assert record.policy_sha256 == hashlib.sha256((tmp_path / record.policy_file).read_bytes()).hexdigest()
 
 
-def test_equal_settings_have_equal_digests_and_other_seeds_do_not(tmp_path: Path) -> None:
+def test_digests_of_trainer_runs_depend_on_settings_and_seed(tmp_path: Path) -> None:
     explicit = trained(python(tmp_path, {"lr": 0.1}), tmp_path)
     by_default = trained(python(tmp_path, {}), tmp_path)
     other_seed = trained(python(tmp_path, {}, rng_seed=1), tmp_path)
@@ -91,7 +91,7 @@ def test_equal_settings_have_equal_digests_and_other_seeds_do_not(tmp_path: Path
     assert not {record.digest for record in explicit} & {record.digest for record in other_seed}
 
 
-def test_a_trainer_that_cannot_resume_has_a_state_only_at_its_end(tmp_path: Path) -> None:
+def test_a_trainer_without_resumption_has_a_checkpoint_only_at_its_end(tmp_path: Path) -> None:
     session = python(tmp_path, {}, resumes=False)
     states = [session.train(point, quiet, quiet) and session.checkpoint() for point in range(3)]
     assert [state is None for state in states] == [True, True, False]
@@ -107,9 +107,7 @@ def test_a_trainer_that_cannot_resume_has_a_state_only_at_its_end(tmp_path: Path
         ("10**400", "inf"),
     ],
 )
-def test_an_outcome_that_is_not_a_number_is_replaced_by_the_worst_or_refused(
-    tmp_path: Path, value: str, complaint: str
-) -> None:
+def test_a_trainer_outcome_without_a_number_is_refused_or_replaced(tmp_path: Path, value: str, complaint: str) -> None:
     change = {"old": 'float("nan") if fault == "breaks" else x', "new": value}
     record = python(tmp_path, {}, worst=-5.0, **change).train(0, quiet, quiet)
     assert (record.envs[0].outcome, record.envs[0].failed) == (-5.0, True)
@@ -141,7 +139,7 @@ def test_a_run_that_differs_from_its_plan_fails(tmp_path: Path, changes: dict[st
         trained(python(tmp_path, {}, **changes), tmp_path)
 
 
-def test_the_outcome_of_a_command_is_read_from_its_script(tmp_path: Path) -> None:
+def test_the_outcome_of_a_command_is_read_from_the_files_of_its_script(tmp_path: Path) -> None:
     point, evaluation = trained(scripted(tmp_path, "3"), tmp_path)
     repeated, _ = trained(scripted(tmp_path, "3"), tmp_path)
     assert 3.0 < point.envs[0].outcome < 4.0
@@ -152,7 +150,7 @@ def test_the_outcome_of_a_command_is_read_from_its_script(tmp_path: Path) -> Non
     assert [path.name for path in (tmp_path / "runs/a-0/out").iterdir()] == ["r.json"]
 
 
-def test_the_evaluation_of_a_command_does_not_run_it_again(tmp_path: Path) -> None:
+def test_evaluating_a_command_does_not_run_the_script_again(tmp_path: Path) -> None:
     session = scripted(tmp_path, "3")
     record = session.train(0, quiet, quiet)
     checkpoint = session.checkpoint()

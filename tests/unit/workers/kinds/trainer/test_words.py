@@ -15,13 +15,13 @@ def test_a_value_is_one_argument_without_shell_expansion() -> None:
     assert command == ["run", "--lr", "1 $(touch x) ; 'y", "/o/a b"]
 
 
-def test_seeds_of_rng_paths_differ_and_fit_31_bits() -> None:
+def test_seeds_of_different_rng_paths_differ() -> None:
     seeds = {words.seed_at(RngPath(0) / "train" / step) for step in range(100)}
     assert len(seeds) == 100
     assert all(0 <= seed < 2**31 for seed in seeds)
 
 
-def test_a_command_without_out_runs_in_its_own_folder_with_absolute_paths_of_files(tmp_path: Path) -> None:
+def test_a_command_without_out_runs_in_a_separate_folder(tmp_path: Path) -> None:
     (tmp_path / "train.py").touch()
     (tmp_path / "app").mkdir()
     command = "python train.py --config=train.py --lr {lr} -m app new.txt"
@@ -32,7 +32,7 @@ def test_a_command_without_out_runs_in_its_own_folder_with_absolute_paths_of_fil
     assert words.search_path(command, str(tmp_path)) == str(tmp_path)
 
 
-def test_a_command_with_out_runs_where_it_was_typed(tmp_path: Path) -> None:
+def test_a_command_with_out_runs_in_the_current_folder(tmp_path: Path) -> None:
     (tmp_path / "train.py").touch()
     command = "python train.py --out {out}"
     assert words.words_of(command, {}, 3, Path("/o"), tmp_path) == ["python", "train.py", "--out", "/o"]

@@ -31,7 +31,7 @@ def random_decider(env: GrowthEnv) -> Controller[Seen]:
     return make_random(ControllerSettings(), env.spec.slots, env.spec.growth.blueprints)
 
 
-def test_a_row_of_a_bank_behaves_like_a_bank_of_one_for_an_episode() -> None:
+def test_each_row_of_a_bank_behaves_like_a_bank_of_one() -> None:
     """Random growth over a whole episode: the same decisions, stages and accuracies, environment by environment."""
     steps = 12
     n_envs = 5
@@ -69,7 +69,7 @@ def test_training_some_rows_leaves_the_others_unchanged(kernel: HostKernel) -> N
         assert not torch.equal(bank.host.values[row], untrained.host.values[row])
 
 
-def test_every_ablation_equals_a_bank_without_that_seed() -> None:
+def test_every_ablation_equals_a_bank_without_the_seed_module() -> None:
     bank, table = make_bank(3)
     for env, slot, blueprint, alpha, algorithm in (
         (0, 0, 5, 0.7, Algorithm.ADD),
@@ -90,14 +90,14 @@ def test_every_ablation_equals_a_bank_without_that_seed() -> None:
         assert measured_alone.accuracy[0] == accuracy
 
 
-def test_an_identity_contributes_exactly_zero() -> None:
+def test_an_identity_module_contributes_exactly_zero() -> None:
     bank, table = make_bank(1, torch.float32)
     plant(bank, table, 0, 0, 0, alpha=1.0)  # norm: tanh(0) at birth
     result = bank.measure(table, np.array([0]), device_data().validation, ablate=True)
     assert len(set(result.accuracy.tolist())) == 1
 
 
-def test_measuring_changes_nothing_and_uses_evaluation_mode() -> None:
+def test_measuring_a_bank_does_not_change_it() -> None:
     (bank, table, split), (untouched, *_) = (crowded(TASK, CPU, 64, torch.float64) for _ in range(2))
     first, repeated = (bank.measure(table, ROWS, split, ablate=True) for _ in range(2))
     assert np.array_equal(first.accuracy, repeated.accuracy)
@@ -108,7 +108,7 @@ def test_measuring_changes_nothing_and_uses_evaluation_mode() -> None:
     assert (loss_of_first_half + loss_of_second_half) / 2 == pytest.approx(first.loss, rel=1e-9)
 
 
-def test_losses_are_per_sample_means_of_the_real_network() -> None:
+def test_measured_losses_equal_those_of_a_plain_network() -> None:
     """A plain host written out in torch, in evaluation mode, gives the same loss and accuracy."""
     bank, table = make_bank(1)
     data = device_data(torch.float64)
@@ -126,7 +126,7 @@ def test_losses_are_per_sample_means_of_the_real_network() -> None:
     assert result.real_accuracy[0] == pytest.approx(100.0 * float((logits.argmax(1) == y).double().mean()))
 
 
-def test_dropping_a_seed_clears_its_row_and_opening_a_gate_keeps_the_module() -> None:
+def test_dropping_a_seed_module_clears_its_row() -> None:
     bank, table = make_bank(1)
     plant(bank, table, 0, 0, 5, alpha=0.5, algorithm=Algorithm.GATE)
     bank.train_epoch(table, np.array([0]), device_data(torch.float64).train, orders(1, SAMPLES))
@@ -148,7 +148,7 @@ def test_dropping_a_seed_clears_its_row_and_opening_a_gate_keeps_the_module() ->
     assert seeds.momentum[0].abs().sum() == 0
 
 
-def test_half_precision_trains_nearly_as_float32_and_measures_in_float32() -> None:
+def test_training_in_half_precision_is_close_to_float32() -> None:
     """One step of every blueprint and style; parameters and momentum are float32, and validation is, to the bit."""
     losses = []
     momenta = []

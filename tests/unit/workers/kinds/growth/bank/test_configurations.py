@@ -23,7 +23,7 @@ def expected_codes(active: np.ndarray) -> set[int]:
 
 
 @given(activity)
-def test_every_environment_is_measured_in_every_configuration_once(active: np.ndarray) -> None:
+def test_every_environment_is_measured_once_in_every_configuration(active: np.ndarray) -> None:
     plan = plan_pass(active, ablate=True)
     codes: dict[int, list[int]] = {}
     for key in plan.keys.tolist():
@@ -34,7 +34,7 @@ def test_every_environment_is_measured_in_every_configuration_once(active: np.nd
 
 
 @given(activity)
-def test_each_row_descends_from_a_row_with_the_same_earlier_slots(active: np.ndarray) -> None:
+def test_each_row_is_computed_from_a_row_with_the_same_earlier_slots(active: np.ndarray) -> None:
     plan = plan_pass(active, ablate=True)
     env = np.arange(len(active))
     history = [()] * len(active)
@@ -48,7 +48,7 @@ def test_each_row_descends_from_a_row_with_the_same_earlier_slots(active: np.nda
 
 
 @given(activity)
-def test_a_pass_without_ablations_has_only_the_real_networks(active: np.ndarray) -> None:
+def test_a_pass_without_ablations_measures_only_the_real_networks(active: np.ndarray) -> None:
     plan = plan_pass(active, ablate=False)
     assert np.array_equal(plan.real_rows(), np.arange(len(active)))
     assert not any(widening.widens for widening in plan.slots)

@@ -22,7 +22,7 @@ def scales_of(*values: float) -> LossScales:
     return scales
 
 
-def test_every_environment_is_scaled_as_by_its_own_grad_scaler() -> None:
+def test_the_loss_scale_of_every_environment_equals_that_of_a_grad_scaler() -> None:
     """Through overflows, and through growth after 2000 steps without one."""
     overflows = {0: {5}, 1: {0, 1, 700, 2600}, 2: set()}  # environment -> steps
     mine = LossScales.fresh(len(overflows), torch.zeros(()))
@@ -65,7 +65,7 @@ def trained(scales: dict[int, float], steps: int = 1) -> tuple[Bank, list[list[t
 
 
 @pytest.mark.parametrize("overflowing", [(0,), (6,), (ENVS - 1,), (1, 4, 10)])  # 6 has a frozen seed, the last has none
-def test_an_overflow_skips_the_step_of_its_environment_and_changes_no_bit_of_another(
+def test_an_overflow_skips_only_the_step_of_its_environment(
     overflowing: tuple[int, ...],
 ) -> None:
     """Its host and seeds keep parameters and momentum, and its scale alone is halved."""
@@ -80,7 +80,7 @@ def test_an_overflow_skips_the_step_of_its_environment_and_changes_no_bit_of_ano
         assert bank.loss_scales.finite_steps[env, 0] == (0 if overflowed else 1)
 
 
-def test_an_environment_trains_again_once_its_scale_is_small_enough() -> None:
+def test_an_environment_trains_again_when_its_scale_is_small_enough() -> None:
     bank, parts_before = trained({3: INITIAL_SCALE * 2**4}, steps=12)
     assert bank.loss_scales is not None
     assert bank.loss_scales.scale[3, 0] < INITIAL_SCALE * 2**4
@@ -88,7 +88,7 @@ def test_an_environment_trains_again_once_its_scale_is_small_enough() -> None:
     assert not equal(parts_of(bank, 3), parts_before[3])
 
 
-def test_an_epoch_keeps_scales_and_changes_only_those_of_trained_rows() -> None:
+def test_an_epoch_changes_only_the_loss_scales_of_trained_rows() -> None:
     bank, _ = trained({})
     assert bank.loss_scales is not None
     bank.loss_scales.scale[[3, 8]] = HUGE
@@ -99,7 +99,7 @@ def test_an_epoch_keeps_scales_and_changes_only_those_of_trained_rows() -> None:
     assert bank.loss_scales.finite_steps[[3, 5, 8], 0].tolist() == [0, 3, 1]
 
 
-def test_float16_trains_nearly_as_float32_and_measures_in_float32() -> None:
+def test_training_in_float16_is_close_to_float32() -> None:
     """One step of every blueprint and style. Parameters and momentum are float32; a measurement is, to the bit."""
     losses = []
     momenta = []
@@ -132,7 +132,7 @@ def two_loans() -> tuple[list[Borrowed], list[Places]]:
     [(0, 1, {1}), (1, 1, {0}), (1, 0, set())],
     ids=["a host's", "a seed's", "a frozen seed's"],
 )
-def test_a_gradient_with_one_non_finite_number_skips_its_environment(
+def test_one_non_finite_number_in_a_gradient_skips_the_step(
     loan: int, row: int, skipping: set[int], bad: float
 ) -> None:
     loans, places = two_loans()
@@ -154,7 +154,7 @@ def test_gradients_are_divided_by_the_scale_of_their_environment() -> None:
     assert grads[1][:, 0].tolist() == [1 / 2, 1 / 8]
 
 
-def test_a_step_at_the_smallest_scale_is_applied_so_that_divergence_shows() -> None:
+def test_a_non_finite_step_at_the_smallest_scale_is_applied() -> None:
     loans, places = two_loans()
     scaling = Scaling(scales_of(LEAST_SCALE, 2.0, 2.0), loans, places)
     hosts, _ = scaling.unscale([torch.full((3, 4), float("nan")), torch.ones(2, 5)])
@@ -162,7 +162,7 @@ def test_a_step_at_the_smallest_scale_is_applied_so_that_divergence_shows() -> N
     assert scaling.scales.scale[:, 0].tolist() == [LEAST_SCALE, LEAST_SCALE, LEAST_SCALE]
 
 
-def test_overflowing_activations_end_only_the_episode_of_their_host() -> None:
+def test_overflowing_activations_end_only_the_episode_of_one_host() -> None:
     env = make_env(3, 4, torch.float32, amp="fp16")
     env.begin([env_path(i) for i in range(3)])
     bank, row = env.homes[1]

@@ -40,7 +40,7 @@ def unexplained(tested: Case, width: str) -> list[str]:
         ),  # the kernel once summed all pixels and channels of a seed in one chain
     ],
 )
-def test_the_kernel_differs_from_torch_only_by_rounding_or_one_flipped_prediction(mode: str, numbers: range) -> None:
+def test_the_kernel_differs_from_torch_only_by_rounding(mode: str, numbers: range) -> None:
     """Every parameter, momentum, moment and loss of any network, seeds and batch: scripts/fuzz_kernel has more."""
     for number in numbers:
         assert (number, unexplained(drawn(mode, number), WIDTHS[0])) == (number, [])
@@ -54,7 +54,7 @@ def bare(levels: int, pools: int, kernel: int, side: int, batch: int, samples: i
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_level_with_one_value_per_channel_has_no_gradient(width: str) -> None:
+def test_batch_norm_of_a_single_value_has_no_gradient(width: str) -> None:
     """The smallest network in which it occurs: what is left of its only batch is the bias, so nothing flows through."""
     for rng_seed in range(40):
         small_case = bare(levels=2, pools=1, kernel=1, side=2, batch=1, samples=1, rng_seed=rng_seed)
@@ -107,7 +107,7 @@ ROWED = torch.zeros(3, 4)
         ROWED[None],
     ],
 )
-def test_only_contiguous_float32_rows_on_a_cpu_have_addresses(tensor: torch.Tensor) -> None:
+def test_only_contiguous_float32_rows_on_a_cpu_are_accepted(tensor: torch.Tensor) -> None:
     assert _Rows(ROWED, 4).address(2) == ROWED[2].data_ptr()
     with pytest.raises(ValueError, match="contiguous rows of 4"):
         _Rows(tensor, 4)
@@ -123,7 +123,7 @@ def banks(kernel: str) -> tuple[Bank, SeedTable, DeviceSplit]:
     return bank, table, split
 
 
-def test_widths_with_fused_arithmetic_give_equal_bits() -> None:
+def test_all_vector_widths_with_fused_arithmetic_give_bit_identical_results() -> None:
     fused = [width for width in WIDTHS if width != "native-generic"]
     if len(fused) < 2:
         pytest.skip("this processor runs one width")
@@ -135,7 +135,7 @@ def test_widths_with_fused_arithmetic_give_equal_bits() -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_every_width_computes_what_torch_does(width: str) -> None:
+def test_every_vector_width_computes_the_results_of_torch(width: str) -> None:
     """After eight steps, in some of which a near tie may go the other way; and validation of the same hosts."""
     (mine, table, split) = banks(width)
     (theirs, *_) = banks("torch")
@@ -166,7 +166,7 @@ def test_other_rows_and_threads_do_not_change_results() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30])
 @pytest.mark.parametrize("part", ["host", "seed"])
-def test_a_non_finite_parameter_shows_and_affects_no_other_row(value: float, part: str) -> None:
+def test_a_non_finite_parameter_affects_only_its_row(value: float, part: str) -> None:
     """In a host, or in a seed in any slot and stage; the memory that it went through is clean afterwards."""
     (clean, table, split), (broken, *_) = (crowded(DIGITS, CPU, 53, kernel=WIDTHS[0]) for _ in range(2))
     env = 5

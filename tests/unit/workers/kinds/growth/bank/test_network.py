@@ -50,7 +50,7 @@ def plain(
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("kernel", [1, 3])
 @pytest.mark.parametrize(("side", "pools"), [(1, 0), (2, 0), (2, 1), (7, 0), (7, 1)])
-def test_a_level_is_conv_norm_pool_and_relu(
+def test_a_level_computes_convolution_norm_pooling_and_relu(
     on_cpu: bool, training: bool, shared: bool, kernel: int, pools: int, side: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Gains of both signs, odd sides; outputs, gradients and running moments; images of each host, or for all."""
@@ -106,7 +106,7 @@ def grown(name: str, count: int) -> SeedGroup:
     all_rows=st.booleans(),
     on_cpu=st.booleans(),
 )
-def test_seeds_side_by_side_join_as_each_would_alone(
+def test_several_seed_modules_are_joined_as_one_by_one(
     held: dict[str, list[tuple[Stage, float, Algorithm]]], side: int, size: float, all_rows: bool, on_cpu: bool
 ) -> None:
     """Features, their gradient and those of all parameters; rows without a seed are what they were, to the bit."""
@@ -157,7 +157,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 @pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
 @pytest.mark.parametrize("samples", [BATCH, 5 * BATCH])
-def test_an_epoch_and_a_validation_synchronise_once_each(waits: Counter[str], amp: str, samples: int) -> None:
+def test_an_epoch_or_a_validation_synchronises_once(waits: Counter[str], amp: str, samples: int) -> None:
     """A validation with counterfactuals, for what was right and the losses together."""
     bank, table, split = crowded(TASK, META, samples, amp=amp)
     loss, _ = bank.train_epoch(table, np.arange(ENVS), split, orders(ENVS, samples))
@@ -179,7 +179,7 @@ def test_a_minibatch_launches_a_bounded_number_of_kernels(task: str, live_seeds:
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_batch_norm_of_one_value_per_channel_yields_the_bias_and_no_gradient(dtype: torch.dtype) -> None:
+def test_batch_norm_of_one_value_per_channel_yields_the_bias(dtype: torch.dtype) -> None:
     """A last batch of one sample in a level of one pixel, which torch's own batch norm refuses."""
     spec = dataclasses.replace(TASK.host, in_channels=2, base=3, levels=1, kernel=3, pools=0)
     x = random(1, 1, 1, HOSTS, 2).to(dtype).requires_grad_()
@@ -226,7 +226,7 @@ def jacobian_is_identity(h: torch.Tensor, y: torch.Tensor) -> bool:
 
 
 @pytest.mark.parametrize("algorithm", list(Algorithm))
-def test_an_incubating_seed_is_trained_without_changing_the_output(algorithm: Algorithm) -> None:
+def test_an_incubating_seed_module_is_trained_without_changing_the_output(algorithm: Algorithm) -> None:
     h = features()
     y, p = joined(h, Stage.TRAINING, 0.0, algorithm)
     assert torch.equal(y, h)  # to the bit
@@ -237,7 +237,7 @@ def test_an_incubating_seed_is_trained_without_changing_the_output(algorithm: Al
 @pytest.mark.parametrize("stage", BLENDED)
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("algorithm", [Algorithm.ADD, Algorithm.GATE])
-def test_the_host_keeps_its_whole_gradient_at_any_alpha(stage: Stage, alpha: float, algorithm: Algorithm) -> None:
+def test_the_host_keeps_its_full_gradient_at_any_alpha(stage: Stage, alpha: float, algorithm: Algorithm) -> None:
     y, _ = joined(h := features(), stage, alpha, algorithm)
     assert jacobian_is_identity(h, y)
     assert not torch.allclose(y, h)
@@ -256,7 +256,7 @@ def test_multiply_scales_the_host_gradient_by_its_factor(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("algorithm", list(Algorithm))
-def test_a_fossil_has_the_same_output_and_passes_gradients_to_the_host(algorithm: Algorithm) -> None:
+def test_a_fossilised_module_passes_gradients_to_the_host(algorithm: Algorithm) -> None:
     h = features()
     holding, _ = joined(h, Stage.HOLDING, 1.0, algorithm)
     fossil, p = joined(h, Stage.FOSSILIZED, 1.0, algorithm)
@@ -267,7 +267,7 @@ def test_a_fossil_has_the_same_output_and_passes_gradients_to_the_host(algorithm
         assert not torch.allclose(*(torch.autograd.grad(y.sum(), h)[0] for y in (holding, fossil)))
 
 
-def test_seed_gradient_is_scaled_by_alpha_once_blending() -> None:
+def test_the_gradient_of_a_blending_seed_module_is_scaled_by_alpha() -> None:
     h = features()
     full, p = joined(h, Stage.HOLDING, 1.0, Algorithm.ADD)
     half, q = joined(h, Stage.BLENDING, 0.5, Algorithm.ADD)
@@ -275,7 +275,7 @@ def test_seed_gradient_is_scaled_by_alpha_once_blending() -> None:
     assert torch.allclose(torch.autograd.grad(half.sum(), q["w"])[0], 0.5 * whole)
 
 
-def test_the_bound_keeps_delta_below_the_host_per_sample() -> None:
+def test_the_bound_limits_delta_to_the_size_of_the_host_per_sample() -> None:
     """And an exact identity has finite gradients."""
     h = features().detach()
     small, large = (delta * bound(delta, h) for delta in (0.1 * h, 50.0 * h))
@@ -286,7 +286,7 @@ def test_the_bound_keeps_delta_below_the_host_per_sample() -> None:
     assert torch.equal(gradient, torch.ones_like(h))
 
 
-def test_the_bound_differentiates_through_delta_not_through_the_host() -> None:
+def test_gradients_of_the_bound_flow_through_delta_only() -> None:
     h = features()
     delta = (3.0 * h.detach()).requires_grad_()
     bounded = delta * bound(delta, h)
@@ -298,7 +298,7 @@ def test_the_bound_differentiates_through_delta_not_through_the_host() -> None:
 
 @pytest.mark.parametrize("times", [1.0, 1e25, 1e40], ids=["", "its square overflows", "it overflows"])
 @pytest.mark.parametrize("size", [1.0, 1e25], ids=["", "the features' square overflows"])
-def test_a_delta_that_overflows_can_still_multiply(size: float, times: float) -> None:
+def test_an_overflowing_delta_can_still_be_multiplied(size: float, times: float) -> None:
     """In float32: tanh bounds it. Beside it one that is added, which may be anything."""
     h = size * torch.randn(2, 3, 3, 2, 8, generator=torch.Generator().manual_seed(0))
     h.requires_grad_()

@@ -33,7 +33,7 @@ def loans(dtype: torch.dtype) -> list[Borrowed]:
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-13), (torch.float32, 1e-5)])
 @pytest.mark.parametrize("weight_decay", [0.0, 0.3])
 @pytest.mark.parametrize("momentum", [0.0, 0.9, 1.0])
-def test_updating_loans_together_equals_updating_each_alone(
+def test_updating_loans_together_equals_updating_them_one_by_one(
     dtype: torch.dtype, tolerance: float, weight_decay: float, momentum: float
 ) -> None:
     """Rows that are clipped and rows that are not; one whose gradient is not finite stays alone."""
@@ -56,7 +56,7 @@ def test_updating_loans_together_equals_updating_each_alone(
     assert not torch.equal(updated_together[0].flat[0], loans(dtype)[0].flat[0])
 
 
-def test_a_loan_is_updated_like_torch_sgd() -> None:
+def test_a_loan_is_updated_as_by_torch_sgd() -> None:
     rule = SGD(lr=0.1, momentum=0.9, weight_decay=0.3, max_grad_norm=1.0)
     loan = stack().borrow(torch.arange(4), None)
     loan.momentum.zero_()
@@ -94,7 +94,7 @@ def test_idle_parameters_are_not_lent(idle: int) -> None:
 
 @pytest.mark.parametrize("on_cpu", [True, False])
 @pytest.mark.parametrize("rows", [[3, 0], [1], [2, 3, 0, 1]])
-def test_picking_and_putting_rows_equals_indexing_including_gradients(
+def test_picking_and_putting_rows_equals_indexing(
     rows: list[int], on_cpu: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_device, "is_cpu", lambda _device: on_cpu)
@@ -119,7 +119,7 @@ def test_picking_and_putting_rows_equals_indexing_including_gradients(
     assert torch.equal(torch.autograd.grad(places.put(part), part, g)[0], g[:, :, :, rows])
 
 
-def test_putting_an_infinite_row_leaves_the_others_at_zero() -> None:
+def test_putting_an_infinite_row_leaves_other_rows_at_zero() -> None:
     part = torch.full((1, 1, 1, 1, 2), torch.inf)
     placed = Places.of(torch.tensor([1]), 3).put(part)
     assert torch.equal(placed[0, 0, 0], torch.tensor([[0.0, 0.0], [torch.inf, torch.inf], [0.0, 0.0]]))

@@ -26,7 +26,7 @@ def check_playable(behaviour: Behaviour, slots: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("slots", SLOTS)
-def test_reference_behaviours_are_playable_and_differ(slots: tuple[str, ...]) -> None:
+def test_all_reference_behaviours_can_be_played(slots: tuple[str, ...]) -> None:
     offered = Behaviours(slots).reference
     assert len({behaviour.name for behaviour in offered}) == len(offered)
     if len(slots) > 1:  # "grow everything" and "one good seed" are one in one slot
@@ -36,7 +36,7 @@ def test_reference_behaviours_are_playable_and_differ(slots: tuple[str, ...]) ->
 
 
 @given(st.sampled_from(SLOTS), st.integers(0, 2**32 - 1))
-def test_drawn_and_varied_behaviours_are_playable(slots: tuple[str, ...], rng_seed: int) -> None:
+def test_drawn_and_varied_behaviours_can_be_played(slots: tuple[str, ...], rng_seed: int) -> None:
     offered = Behaviours(slots)
     rng = np.random.default_rng(rng_seed)
     behaviour = offered.draw("drawn", rng)
@@ -48,7 +48,7 @@ def test_drawn_and_varied_behaviours_are_playable(slots: tuple[str, ...], rng_se
         behaviour = offered.vary(f"varied {turn}", behaviour, rng)
 
 
-def test_varied_behaviours_are_near_their_parent_and_rarely_equal() -> None:
+def test_varied_behaviours_are_close_to_their_parent() -> None:
     offered = Behaviours(SLOTS[-1])
     rng = np.random.default_rng(0)
     parent = offered.draw("parent", rng)

@@ -27,7 +27,7 @@ def _nothing_to_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_group_norms_off_the_cpu_receive_contiguous_images(task: Task) -> None:
+def test_group_norms_receive_contiguous_images_except_on_a_cpu(task: Task) -> None:
     """CUDA's refuses images that are not contiguous, and older backward passes read gradients as if they were."""
     bank, table, split = crowded(task, META, 2 * BATCH)
     with Calls() as calls:
@@ -60,7 +60,7 @@ def test_the_memory_on_a_gpu_matches_the_estimate_of_a_plan(task: Task) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
-def test_the_gpu_code_path_gives_the_numbers_of_the_cpu_path(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_gpu_code_path_gives_the_same_numbers_as_the_cpu_path(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     """In float64, on a CPU: losses, accuracies, hosts, seeds and moments after an epoch, and every configuration."""
     results = []
     for is_cpu in (True, False):

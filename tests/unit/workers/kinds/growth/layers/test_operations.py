@@ -35,7 +35,7 @@ def assert_equal(mine: torch.Tensor, theirs: torch.Tensor, leaves: list[torch.Te
 @pytest.mark.parametrize("sides", [(7, 6), (1, 1), (2, 5)])
 @pytest.mark.parametrize("networks", [1, 3])
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_convolution_and_its_gradients_equal_those_of_each_network(
+def test_a_joint_convolution_equals_one_convolution_per_network(
     way, inputs, outputs, k, sides, networks, shared
 ) -> None:
     """Of an image for each network, or of one that all of them see."""
@@ -58,7 +58,7 @@ def test_a_depthwise_convolution_equals_torch_per_network(
 
 @pytest.mark.parametrize("way", [by_groups, by_products])
 @pytest.mark.parametrize("value", [torch.inf, torch.nan])
-def test_an_overflow_in_one_network_affects_no_other(way, value: float) -> None:
+def test_an_overflow_in_one_network_does_not_affect_the_others(way, value: float) -> None:
     """Neither its features nor its kernel nor the gradient of its output."""
     clean = {"x": random(4, 8, 8, 4, 3), "weight": random(4, 8, 3, 3, 3, rng_seed=1), "g": random(4, 8, 8, 4, 8)}
     for broken in clean:

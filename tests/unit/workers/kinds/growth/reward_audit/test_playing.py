@@ -47,7 +47,7 @@ def measured_decisions(recorded: Recorded) -> list[tuple[object, ...]]:
     ]
 
 
-def test_each_behaviour_decides_as_it_would_alone(played_together: Recorded) -> None:
+def test_behaviours_played_together_decide_as_when_played_alone(played_together: Recorded) -> None:
     for place, behaviour in enumerate(SEVERAL):
         assert (
             measured_decisions(played([behaviour]))
@@ -55,7 +55,7 @@ def test_each_behaviour_decides_as_it_would_alone(played_together: Recorded) -> 
         ), behaviour.name
 
 
-def test_playing_in_chunks_changes_no_decision(played_together: Recorded) -> None:
+def test_playing_behaviours_in_chunks_changes_no_decision(played_together: Recorded) -> None:
     chunked = played(SEVERAL, together=3)
     assert measured_decisions(chunked) == measured_decisions(played_together)
     assert [len(facts.op) for facts in chunked.steps] == [HOSTS * len(SEVERAL)] * STEPS
@@ -120,7 +120,7 @@ def test_scoring_recorded_facts_equals_the_rewards_of_an_evaluation(
     assert (earned != 0).any()
 
 
-def test_a_diverged_host_earns_nothing_after_its_end_and_the_penalty_at_it(plays: Recorded) -> None:
+def test_a_diverged_host_gets_a_penalty_and_no_further_reward(plays: Recorded) -> None:
     ended = msgspec.structs.replace(plays.hosts[1], steps=4, failed=True)
     broken = replace(plays, hosts=(plays.hosts[0], ended, plays.hosts[2]))
     settings = RewardSettings(mode="simplified", divergence_penalty=-7.0)
@@ -140,7 +140,7 @@ def test_a_reward_that_is_not_a_usable_number_is_refused(plays: Recorded, value:
         score(plays, broken, RewardSettings(mode="mine"))
 
 
-def test_scores_of_joined_episodes_equal_those_of_each(plays: Recorded) -> None:
+def test_scores_of_joined_episodes_equal_those_of_single_episodes(plays: Recorded) -> None:
     """One of them shorter, as when all its hosts diverged: what fills it up earns nothing."""
     diverged = tuple(msgspec.structs.replace(host, steps=5, failed=True) for host in plays.hosts[:2])
     short = Recorded(hosts=diverged, steps=tuple(take_envs(facts, [0, 1]) for facts in plays.steps[:5]))

@@ -31,7 +31,7 @@ def test_only_constants_that_change_returns_are_listed() -> None:
     ]
 
 
-def test_each_alternative_changes_one_constant_once_per_value() -> None:
+def test_each_alternative_reward_changes_one_constant() -> None:
     settings = RewardSettings()
     alternatives_seen = set()
     for name, value, changed in alternatives(settings):
@@ -62,7 +62,7 @@ def started(count: int) -> list[tuple[Behaviour, float]]:
     return list(zip(drawn, earliest(drawn).tolist(), strict=True))
 
 
-def test_the_search_never_scores_below_its_start_and_improves_with_tries() -> None:
+def test_the_search_improves_with_the_number_of_tries() -> None:
     start = started(6)
     top = max(score for _, score in start)
     assert search(OFFERED, start, 0, PATH, earliest)[1] == top

@@ -57,13 +57,13 @@ EXPECTED = {  # of every decision: of its environment, or of the slot with the s
 
 
 @pytest.mark.parametrize("fact", EXPECTED)
-def test_facts_of_a_seeds_life_equal_the_expected_table(fact: str) -> None:
+def test_the_facts_of_a_seed_module_equal_the_expected_table(fact: str) -> None:
     values = np.array([operator.attrgetter(fact)(facts)[0] for facts in play(LIFE)])
     values_of_slot = values[:, 1] if fact.startswith("seeds.") else values
     assert values_of_slot.tolist() == pytest.approx(EXPECTED[fact], nan_ok=True)
 
 
-def test_facts_remember_the_previous_decision() -> None:
+def test_facts_contain_the_previous_decision() -> None:
     facts = play(LIFE)
     assert np.isnan(facts[0].acc_delta[0])
     assert facts[1].seeds.acc_at_germination[0, 1] == facts[0].val_acc[0]

@@ -44,7 +44,7 @@ def state(lifecycle: Lifecycle) -> dict[str, list[object]]:
     return {name: np.nan_to_num(array, nan=-99.0).tolist() for name, array in vars(lifecycle.table).items()}
 
 
-def test_the_fastest_life_fossilizes_after_seven_steps() -> None:
+def test_the_fastest_life_of_a_seed_module_takes_seven_steps() -> None:
     game = run(episode(), FASTEST_LIFE)
     table = game.lifecycle.table
     assert [c.stage for c in game.changes] == ["GERMINATED", "TRAINING", "BLENDING", "HOLDING", "FOSSILIZED"]
@@ -85,7 +85,7 @@ def test_strict_gates_require_age_accuracy_and_contribution(
     assert valid[Op.FOSSILIZE].tolist() == [False, False, fossilizes]
 
 
-def test_a_seed_without_a_measurement_cannot_fossilize() -> None:
+def test_a_seed_module_without_a_measurement_cannot_fossilise() -> None:
     game = run(episode(), HELD, contribution=np.nan)
     assert game.lifecycle.table.stage[0, 0] == Stage.HOLDING
     assert not game.lifecycle.masks(7).valid[0, Op.FOSSILIZE].any()
@@ -105,7 +105,7 @@ def test_a_pruned_slot_is_free_after_its_cooldown() -> None:
     assert state(game.lifecycle)["serial"] == [[-1, -1, -1]]
 
 
-def test_a_scheduled_prune_ramps_down_a_frozen_seed_before_it_drops_it() -> None:
+def test_a_scheduled_prune_ramps_down_a_seed_module_before_dropping() -> None:
     game = run(episode(), [*HELD, PRUNE_SLOWLY])
     table = game.lifecycle.table
     assert (table.stage[0, 0], table.alpha_mode[0, 0], table.frozen[0, 0]) == (Stage.BLENDING, AlphaMode.DOWN, True)
@@ -118,7 +118,7 @@ def test_a_scheduled_prune_ramps_down_a_frozen_seed_before_it_drops_it() -> None
     assert game.lifecycle.masks(16).valid[0, Op.GERMINATE, 0]  # 9 + 7, as after an instant prune
 
 
-def test_a_partial_alpha_target_returns_a_seed_to_blending() -> None:
+def test_a_partial_alpha_target_returns_a_seed_module_to_blending() -> None:
     raise_target = decision(op=Op.SET_ALPHA_TARGET, alpha_target=FULL)
     game = run(episode(), [*HELD, RETARGET])
     table = game.lifecycle.table
@@ -128,7 +128,7 @@ def test_a_partial_alpha_target_returns_a_seed_to_blending() -> None:
     assert (table.stage[0, 0], table.alpha[0, 0]) == (Stage.HOLDING, 1.0)
 
 
-def test_a_retarget_of_the_algorithm_alone_has_no_speed() -> None:
+def test_a_change_of_only_the_blending_algorithm_has_no_speed() -> None:
     gate = decision(op=Op.SET_ALPHA_TARGET, style=GATE_STYLE, alpha_target=FULL)
     game = run(episode(), HELD)
     assert not game.lifecycle.masks(7).mask(HEADS.index("alpha_speed"), gate[:, :6]).any()
@@ -138,7 +138,7 @@ def test_a_retarget_of_the_algorithm_alone_has_no_speed() -> None:
     assert not game.lifecycle.masks(8).permits(gate)[0]  # nothing is left to change
 
 
-def test_a_failed_germination_changes_nothing() -> None:
+def test_a_failed_germination_leaves_the_state_unchanged() -> None:
     game = episode()
     game.view(1)
     state_before = state(game.lifecycle)
@@ -152,7 +152,7 @@ def test_a_failed_germination_changes_nothing() -> None:
     assert game.changes[0].seed_id == "e0s0"
 
 
-def test_a_stopped_environment_stands_still_and_others_do_not() -> None:
+def test_a_stopped_environment_does_not_change() -> None:
     game = episode(n_envs=2)
     decisions = np.repeat(GERMINATE, 2, axis=0)
     game.view(1)
@@ -169,7 +169,7 @@ def test_a_stopped_environment_stands_still_and_others_do_not() -> None:
     assert game.lifecycle.op_counts.sum(axis=1).tolist() == [1, 2]
 
 
-def test_ramps_and_cooldowns_stop_with_the_episode() -> None:
+def test_ramps_and_cooldowns_stop_when_the_episode_ends() -> None:
     game = run(episode(), [GERMINATE, ADVANCE, ADVANCE])
     game.follow([decision(op=Op.GERMINATE, slot=1), WAIT, decision(op=Op.PRUNE, slot=1)], 4)
     table = game.lifecycle.table
@@ -197,7 +197,7 @@ USED = {
 
 
 @pytest.mark.parametrize("name", USED)
-def test_an_operation_uses_only_its_heads(name: str) -> None:
+def test_each_operation_uses_only_its_decision_heads(name: str) -> None:
     """`early` holds a measured seed at full alpha, `mid` a seed in training, `late` none."""
     row, used = USED[name]
     game = run(episode(), HELD).follow([decision(op=Op.GERMINATE, slot=1), decision(op=Op.ADVANCE, slot=1)], 7)
@@ -206,7 +206,7 @@ def test_an_operation_uses_only_its_heads(name: str) -> None:
     assert {HEADS[h] for h in range(len(HEADS)) if masks.mask(h, row[:, :h]).any()} == used
 
 
-def test_velocity_starts_with_the_second_measurement() -> None:
+def test_the_velocity_of_a_contribution_needs_two_measurements() -> None:
     game = episode()
     game.lifecycle.table.stage[0, 0] = Stage.BLENDING
     expected = [0.0, 0.3 * 2.0, 0.7 * 0.6 + 0.3 * -1.0]
@@ -216,7 +216,7 @@ def test_velocity_starts_with_the_second_measurement() -> None:
         assert game.lifecycle.table.velocity[0, 0] == pytest.approx(velocity)
 
 
-def test_a_new_seed_inherits_nothing_from_the_pruned_one() -> None:
+def test_a_new_seed_module_inherits_no_state_of_the_pruned_module() -> None:
     game = run(episode(), [*HELD, PRUNE]).follow([*[WAIT] * 6, GERMINATE], 8)
     table = game.lifecycle.table
     fresh = SeedTable.empty(1, 1)
@@ -226,7 +226,7 @@ def test_a_new_seed_inherits_nothing_from_the_pruned_one() -> None:
     assert table.previous_stage[0, 0] == Stage.DORMANT
 
 
-def test_executing_several_environments_equals_each_alone() -> None:
+def test_executing_several_environments_equals_executing_them_one_by_one() -> None:
     """Paired scripts: environment i of many equals one environment with the same measurements and decisions."""
     rng = np.random.default_rng(5)
     n_envs = 5
@@ -249,7 +249,7 @@ def test_executing_several_environments_equals_each_alone() -> None:
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["permissive", "strict"]), st.integers(0, 3), st.integers(1, 25))
 @settings(max_examples=30)
-def test_random_play_never_raises_and_counts_add_up(rng_seed: int, gates: str, max_seeds: int, steps: int) -> None:
+def test_random_play_never_breaks_the_lifecycle(rng_seed: int, gates: str, max_seeds: int, steps: int) -> None:
     rng = np.random.default_rng(rng_seed)
     game = Episode(make_lifecycle(4, steps, gates, max_seeds), rng)
     game.play(lambda view: random_decisions(view.masks, rng))
@@ -280,7 +280,7 @@ def every_decision(lifecycle: Lifecycle, step: int, rng: np.random.Generator) ->
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["permissive", "strict"]))
 @settings(max_examples=4)
-def test_valid_decisions_change_one_slot_and_masked_ones_raise(rng_seed: int, gates: str) -> None:
+def test_valid_decisions_change_only_one_slot(rng_seed: int, gates: str) -> None:
     rng = np.random.default_rng(rng_seed)
     game = Episode(make_lifecycle(1, 20, gates), rng)
     for step in range(1, 21):
@@ -308,7 +308,7 @@ def test_the_last_step_allows_only_fossilizing() -> None:
     assert not np.delete(valid, Op.FOSSILIZE, axis=0).any()
 
 
-def test_masks_do_not_change_with_later_decisions() -> None:
+def test_later_decisions_do_not_change_earlier_masks() -> None:
     game = run(episode(), HELD)
     masks = game.view(7).masks
     game.act(RETARGET, 7)
@@ -329,7 +329,7 @@ def permitted_head_by_head(masks: DecisionMasks, decision: list[int]) -> bool:
 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=8)
-def test_a_decision_is_permitted_if_each_head_is_given_its_earlier_heads(rng_seed: int) -> None:
+def test_a_decision_is_permitted_if_every_head_is_valid_in_turn(rng_seed: int) -> None:
     """Anything may be said, sensible or not, in any state that can be reached."""
     rng = np.random.default_rng(rng_seed)
     game = Episode(make_lifecycle(2, 12), rng)

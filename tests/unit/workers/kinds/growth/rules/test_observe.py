@@ -98,7 +98,7 @@ def test_features_of_a_slot_depend_on_that_slot_only(slot: int) -> None:
         game.act(np.concatenate([wish, decision()]), step)
 
 
-def test_slot_features_have_the_values_of_their_names() -> None:
+def test_slot_features_have_their_expected_values() -> None:
     game = Episode(make_lifecycle(1, steps=20), np.random.default_rng(2))
     born = decision(op=Op.GERMINATE, slot=1, blueprint=1, style=3, tempo=1, alpha_target=1)
     game.follow([born, *[decision(op=Op.ADVANCE, slot=1)] * 2])
@@ -124,7 +124,7 @@ def test_slot_features_have_the_values_of_their_names() -> None:
     assert values_by_name == {name: pytest.approx(values, abs=1e-4) for name, values in expected.items()}
 
 
-def test_totals_are_over_all_slots() -> None:
+def test_observed_totals_are_sums_over_all_slots() -> None:
     game = Episode(make_lifecycle(1, max_seeds=2), np.random.default_rng(2))
     game.follow(decision(op=Op.GERMINATE, slot=slot, blueprint=slot) for slot in (0, 2))
     observation = game.view(3).observation[0]
@@ -132,7 +132,7 @@ def test_totals_are_over_all_slots() -> None:
     assert observation[WHERE.base["seed_utilisation"]] == 1.0
 
 
-def test_an_unmeasured_contribution_differs_from_a_measured_zero() -> None:
+def test_observations_distinguish_an_unmeasured_contribution_from_zero() -> None:
     """Before the first measurement and with a contribution of exactly 0: told apart by the flag."""
     game = Episode(make_lifecycle(1), np.random.default_rng(3))
     game.follow([decision(op=Op.GERMINATE, tempo=0, alpha_target=2)])
@@ -166,7 +166,7 @@ def test_the_observation_of_a_stopped_environment_is_zero() -> None:
 
 
 @pytest.mark.parametrize("blueprints", [BLUEPRINTS[:1], BLUEPRINTS[:2]])
-def test_the_blueprint_of_a_seed_is_observed_with_few_enabled(blueprints: tuple[str, ...]) -> None:
+def test_the_blueprint_of_a_seed_module_is_observed_for_any_enabled_blueprints(blueprints: tuple[str, ...]) -> None:
     rules = Rules(steps=5, gates="permissive", max_seeds=0)
     game = Episode(Lifecycle(1, SLOTS, blueprints, rules), np.random.default_rng(2))
     last_blueprint = len(blueprints) - 1

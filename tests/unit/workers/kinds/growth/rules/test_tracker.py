@@ -31,7 +31,7 @@ def follow(losses: list[float], accs: list[float]) -> Signals:
     return signals
 
 
-def test_improvements_are_positive_and_unknown_in_the_first_epoch() -> None:
+def test_a_falling_loss_is_a_positive_improvement() -> None:
     first = follow([2.0], [30.0])
     signals = follow([2.0, 1.5], [30.0, 33.0])
     assert np.isnan((first.loss_delta, first.acc_delta)).all()
@@ -43,7 +43,7 @@ def test_improvements_are_positive_and_unknown_in_the_first_epoch() -> None:
 @pytest.mark.parametrize(
     ("accs", "plateau"), [([30, 30.4, 30.8], 2), ([30, 30.4, 30.9], 0), ([30, 29], 1), ([30, 30.5], 0)]
 )
-def test_plateau_counts_epochs_below_half_a_point(accs: list[float], plateau: int) -> None:
+def test_the_plateau_counts_epochs_with_less_than_half_a_point(accs: list[float], plateau: int) -> None:
     assert follow([2.0] * len(accs), accs).plateau_epochs[0] == plateau
 
 
@@ -58,12 +58,12 @@ def test_plateau_counts_epochs_below_half_a_point(accs: list[float], plateau: in
         ([2.0, 1.99, 1.98, 1.97, 5.0, 1.0], True),  # never unlatches
     ],
 )
-def test_stabilisation_latches_after_three_small_improvements(losses: list[float], latched: bool) -> None:
+def test_three_small_improvements_stabilise_a_host_permanently(losses: list[float], latched: bool) -> None:
     assert follow(losses, [30.0] * len(losses)).stabilized[0] == latched
 
 
 @given(st.lists(st.floats(0.0, 100.0), min_size=1, max_size=12))
-def test_signals_keep_recent_histories_and_the_best_values(accs: list[float]) -> None:
+def test_the_tracker_keeps_recent_histories_and_best_values(accs: list[float]) -> None:
     losses = [5.0 - acc / 50 for acc in accs]
     signals = follow(losses, accs)
     padding = [np.nan] * (HISTORY - len(accs))
@@ -92,7 +92,7 @@ def test_a_stopped_environment_keeps_its_signals() -> None:
         ((3, 9, 1), (0, 0, 0), (np.nan,) * 3, (0, 3, -1), 0),  # a cooling slot holds nobody
     ],
 )
-def test_the_summary_seed_is_the_one_of_highest_rank(
+def test_the_summary_seed_module_has_the_highest_rank(
     stage: tuple, alpha: tuple, contribution: tuple, serial: tuple, expected: int
 ) -> None:
     table = SeedTable.empty(1, 3)
@@ -104,7 +104,7 @@ def test_the_summary_seed_is_the_one_of_highest_rank(
     assert (order[shuffled_slot] if shuffled_slot >= 0 else -1) == expected
 
 
-def test_the_summary_seed_is_one_of_the_eligible_seeds() -> None:
+def test_the_summary_seed_module_is_eligible() -> None:
     table = SeedTable.empty(1, 3)
     table.stage[0] = (Stage.FOSSILIZED, Stage.TRAINING, Stage.DORMANT)
     live = table.present & (table.stage != Stage.FOSSILIZED)

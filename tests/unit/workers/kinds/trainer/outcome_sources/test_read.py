@@ -53,7 +53,7 @@ def test_a_nested_key_of_a_json_file_is_the_outcome(tmp_path_factory: pytest.Tem
         ("a.csv:solved", "solved\nTrue\nfalse\n", 0.0),
     ],
 )
-def test_an_outcome_is_read_from_odd_text(tmp_path: Path, source: str, text: str, outcome: float) -> None:
+def test_an_outcome_is_read_from_unusual_file_contents(tmp_path: Path, source: str, text: str, outcome: float) -> None:
     assert outcome_of(tmp_path, source, text) == outcome
 
 
@@ -108,7 +108,7 @@ def test_a_name_without_a_file_is_read_from_the_only_candidate_file(tmp_path: Pa
     assert read_outcome(read_source("return"), Left(tmp_path)) == 2.5
 
 
-def test_a_name_in_several_files_needs_its_file(tmp_path: Path) -> None:
+def test_a_name_in_several_files_is_refused_without_a_file(tmp_path: Path) -> None:
     for name, value in (("b.json", 1), ("a/x.json", 2)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps({"return": value}))
@@ -135,14 +135,14 @@ def test_a_name_is_read_from_the_only_file_that_contains_it(tmp_path: Path, othe
 
 
 @pytest.mark.parametrize("broken", ['{"return": 1, "return": 2}', '{"return": "1"}'])
-def test_a_file_with_an_unusable_value_still_makes_a_name_ambiguous(tmp_path: Path, broken: str) -> None:
+def test_a_name_is_ambiguous_even_if_one_file_has_an_unusable_value(tmp_path: Path, broken: str) -> None:
     (tmp_path / "a.json").write_text(broken)
     (tmp_path / "b.json").write_text('{"return": 2.5}')
     with pytest.raises(ValueError, match=r"a.json, b.json in \{out\} all have return"):
         read_outcome(read_source("return"), Left(tmp_path))
 
 
-def test_a_name_in_no_file_is_refused_with_all_files(tmp_path: Path) -> None:
+def test_the_refusal_of_an_unknown_name_lists_all_files(tmp_path: Path) -> None:
     for name in ("a.json", "b.csv"):
         (tmp_path / name).write_text("{}")
     with pytest.raises(ValueError, match=r"left a.json, b.csv in \{out\}, of which none has return; say which has it"):
@@ -158,7 +158,7 @@ def test_a_name_in_no_file_is_refused_with_all_files(tmp_path: Path) -> None:
         ("wandb:x", (), "logged no number 'x' with wandb"),
     ],
 )
-def test_a_missing_outcome_is_refused_with_the_files_left(
+def test_the_refusal_of_a_missing_outcome_lists_the_files_of_the_run(
     tmp_path: Path, source: str, file_names: tuple[str, ...], complaint: str
 ) -> None:
     (tmp_path / "sub").mkdir()
@@ -194,22 +194,22 @@ def left(tmp_path: Path, output: str = "") -> Left:
         ("score=3\nbest_score=7\nscore_max=8\n", 3.0),  # other names
     ],
 )
-def test_a_name_that_no_file_has_is_read_from_the_output(tmp_path: Path, output: str, outcome: float) -> None:
+def test_a_name_without_a_file_is_read_from_the_standard_output(tmp_path: Path, output: str, outcome: float) -> None:
     found = find_outcome(read_source("score"), left(tmp_path, output))
     assert (found.value, found.source) == (outcome, "stdout:score")
 
 
-def test_the_line_of_the_command_is_no_output(tmp_path: Path) -> None:
+def test_the_logged_command_line_is_not_read_as_output(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no number follows 'score' in the output of the script; it wrote nothing"):
         read_outcome(read_source("stdout:score"), left(tmp_path))
 
 
-def test_a_pattern_has_the_number_in_its_group(tmp_path: Path) -> None:
+def test_an_outcome_is_read_from_the_group_of_a_pattern(tmp_path: Path) -> None:
     run = left(tmp_path, "epoch 1: 3 of 4 right\nepoch 2: 4 of 4 right\n")
     assert read_outcome(read_source(r"stdout:(\d+) of"), run) == 4.0
 
 
-def test_a_file_comes_before_the_output(tmp_path: Path) -> None:
+def test_a_file_has_precedence_over_the_standard_output(tmp_path: Path) -> None:
     run = left(tmp_path, "score=1\n")
     (run.out / "log.jsonl").write_text('{"step": 1, "score": 2}\n{"step": 2, "score": 3.5}\n')
     found = find_outcome(read_source("score"), run)
