@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from esper_ab.api.requested import parse_experiment
     from esper_ab.api.results import Results, RunResult
     from esper_ab.api.running import run_ab_test
+    from esper_ab.api.training import compare_training
     from esper_ab.contracts.errors import UsageError
     from esper_ab.contracts.trainer import TrainerSettings
 
@@ -29,6 +30,7 @@ __all__ = [
     "UsageError",
     "audit_rewards",
     "compare_outcomes",
+    "compare_training",
     "create_experiment",
     "design_comparison",
     "judge_outcomes",
@@ -53,6 +55,7 @@ _HOMES = {
     "UsageError": "esper_ab.contracts.errors",
     "load_experiment": "esper_ab.api.loaded",
     "parse_experiment": "esper_ab.api.requested",
+    "compare_training": "esper_ab.api.training",
     "run_ab_test": "esper_ab.api.running",
     "TrainerSettings": "esper_ab.contracts.trainer",
 }

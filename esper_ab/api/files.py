@@ -61,6 +61,18 @@ def defines_trainer(path: Path) -> bool:
     return "train" in names and not any(map(_FACTORY.fullmatch, names))
 
 
+def called_with_seed(path: Path) -> bool:
+    """Whether the function `train` of a Python file takes a seed, so that it is called once per run.
+
+    The file is not run.
+    """
+    for node in ast.parse(read_regular(path)).body:
+        if isinstance(node, ast.FunctionDef) and node.name == "train":
+            parameters = node.args
+            return any(each.arg == "seed" for each in (*parameters.args, *parameters.kwonlyargs))
+    return False
+
+
 def _bound(body: Iterable[ast.AST]) -> Iterator[str]:
     """Yield the names bound in `body`, which is part of a file, and "experiment" for each subclass of ABExperiment."""
     for node in body:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from esper_ab.api.lookup import NoSuchName, verdicts_of
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.run_files import folder_of
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.visible import visible
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.journal.events import Incident
 from esper_ab.journal.fold import History, RunHistory
@@ -112,6 +114,10 @@ class Results(Mapping[str, list[RunResult]]):
             done = sum(run.success for run in runs)
             lines.append(f"{name}: {done} of {len(runs)} runs done")
         return "\n".join([*lines, *self.failure_lines, self.verdict])
+
+    def _repr_html_(self) -> str:
+        failed = "".join(f"<p>{escape(visible(line))}</p>" for line in self.failure_lines)
+        return f"{self.loaded._repr_html_()}{failed}"
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}: {sum(run.success for run in runs)}/{len(runs)}" for name, runs in self.items())

@@ -18,7 +18,7 @@ import msgspec
 from esper_ab.api.arguments import arguments, path_of
 from esper_ab.api.builder import ExperimentBuilder
 from esper_ab.api.declared import ABExperiment
-from esper_ab.api.requested import parse_declaration
+from esper_ab.api.requested import DeclaredExperiment, parse_declaration
 from esper_ab.api.results import Results, early_end
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.campaign.answering import write_report
@@ -39,6 +39,7 @@ from esper_ab.settings.launcher import AskedLauncher
 from esper_ab.settings.parts import Part
 from esper_ab.trackers.settings import check_tracking
 
+_RETRIES = 2
 READING: ContextVar[str] = ContextVar("reading", default="")  # the experiment file that is being loaded
 
 
@@ -54,7 +55,7 @@ class More(TypedDict, total=False):
     ray_wait: Annotated[float, msgspec.Meta(ge=0)] | None
 
 
-class _Checked(More, total=False):
+class RunArguments(More, total=False):
     """All arguments of `run_ab_test` that are checked by their types."""
 
     parallel_runs: bool
@@ -69,7 +70,7 @@ def run_ab_test(
     parallel_runs: bool = True,
     max_parallel_runs: int | None = None,
     retry_failed_runs: bool = True,
-    max_retries: int = 2,
+    max_retries: int = _RETRIES,
     **options: Unpack[More],
 ) -> Results:
     """Train every variant `runs_per_variant` times, compare the variants, and return when all runs have ended.
@@ -99,9 +100,11 @@ def run_ab_test(
             "max_retries": max_retries,
             **options,
         },
-        _Checked,
+        RunArguments,
     )
-    return _run(experiment, output_dir, checked)
+    declared = parse_declaration(experiment, Path.cwd())
+    with spelled(in_python()):
+        return run_declared("run_ab_test", declared, output_dir, checked, watched=checked.get("verbose", False))
 
 
 def _check_built(experiment: object) -> None:
@@ -113,29 +116,31 @@ def _check_built(experiment: object) -> None:
         raise UsageError(f"run_ab_test: {expected}, not {experiment!r}")
 
 
-def _run(experiment: ABExperiment, output_dir: str | Path, checked: Mapping[str, Any]) -> Results:
-    """Plan and run the experiment, and return its results; `checked` has the other arguments of the call by name."""
-    declared = parse_declaration(experiment, Path.cwd())
-    watched = checked.get("verbose", False)
+def run_declared(
+    function: str, declared: DeclaredExperiment, output_dir: str | Path, checked: Mapping[str, Any], *, watched: bool
+) -> Results:
+    """Plan and run an experiment, and return its results.
+
+    `function`: the name of the caller's, for messages; `checked` has its other arguments by name.
+    """
     failure: EsperError | None = None
-    with spelled(in_python()):
-        launcher = make_launcher(_asked_launcher(checked))
-        _check_process(launcher)
-        check_tracking(declared.tracking)
-        campaign = Campaign(
-            parts=(Part(name="", asked=_limited(declared.asked, checked)),),
-            output_dir=path_of("output_dir", output_dir),
-            tracking=declared.tracking,
-            about=declared.about,
-        )
-        plan = plan_campaign(campaign, launcher)
-        if watched:
-            click.echo(typeable(describe(plan)))
-        with claim(plan) as claimed:
-            try:
-                run(claimed, RunOptions(watched=watched, limits=_death_limit(checked)))
-            except (WorkerFailed, WorkerHung) as error:
-                failure = error
+    launcher = make_launcher(_asked_launcher(checked))
+    _check_process(launcher, function)
+    check_tracking(declared.tracking)
+    campaign = Campaign(
+        parts=(Part(name="", asked=_limited(declared.asked, checked)),),
+        output_dir=path_of("output_dir", output_dir),
+        tracking=declared.tracking,
+        about=declared.about,
+    )
+    plan = plan_campaign(campaign, launcher)
+    if checked.get("verbose", False):
+        click.echo(typeable(describe(plan)))
+    with claim(plan) as claimed:
+        try:
+            run(claimed, RunOptions(watched=watched, limits=_death_limit(checked)))
+        except (WorkerFailed, WorkerHung) as error:
+            failure = error
     content = write_report(claimed.directory).content
     return Results(claimed.directory, content, early_end(failure, claimed.directory, content.history))
 
@@ -147,39 +152,40 @@ def _asked_launcher(checked: Mapping[str, Any]) -> AskedLauncher:
 
 def _death_limit(checked: Mapping[str, Any]) -> Limits:
     """Return how often the worker of a run may die before the seed is given up."""
-    if not checked["retry_failed_runs"]:
+    if not checked.get("retry_failed_runs", True):
         return Limits(deaths=1)
-    return Limits(deaths=1 + checked["max_retries"])
+    return Limits(deaths=1 + checked.get("max_retries", _RETRIES))
 
 
-def _check_process(launcher: Launcher) -> None:
+def _check_process(launcher: Launcher, function: str) -> None:
     """Raise UsageError if this process cannot start workers, or if the call is in a file that is being imported."""
     if file := READING.get():
         raise UsageError(
-            f"run_ab_test is called while {file} is being loaded, but `esper-ab launch` runs the experiment itself; "
+            f"{function} is called while {file} is being loaded, but `esper-ab launch` runs the experiment itself; "
             'put the call below `if __name__ == "__main__":`'
         )
     process = multiprocessing.current_process()
     if getattr(process, "_inheriting", False):  # multiprocessing has the same check, but it would fail half-way
         raise UsageError(
-            "run_ab_test is called while multiprocessing imports the main script into another process; put the call "
+            f"{function} is called while multiprocessing imports the main script into another process; put the call "
             'below `if __name__ == "__main__":`'
         )
     if process.daemon and launcher.child_processes:
         raise UsageError(
-            "run_ab_test is called in a daemonic process of multiprocessing, which cannot start workers; call it in "
+            f"{function} is called in a daemonic process of multiprocessing, which cannot start workers; call it in "
             'the main process, or use launcher="inline"'
         )
 
 
 def _limited(asked: AskedExperiment, checked: Mapping[str, Any]) -> AskedExperiment:
     """Apply the name and the limit on parallel runs from the call; UsageError if the arguments conflict."""
-    most = checked["max_parallel_runs"]
+    most = checked.get("max_parallel_runs")
+    parallel = checked.get("parallel_runs", True)
     name = checked.get("name", "")
-    if not checked["parallel_runs"] and (most or 1) > 1:
+    if not parallel and (most or 1) > 1:
         raise UsageError(f"max_parallel_runs={most} contradicts parallel_runs=False, which trains one run at a time")
     if name:
         check_name(name, "name")
-    if not checked["parallel_runs"]:
+    if not parallel:
         most = 1
     return msgspec.structs.replace(asked, name=name or asked.name, max_parallel=most or asked.max_parallel)

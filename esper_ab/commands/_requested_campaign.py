@@ -17,6 +17,7 @@ from esper_ab.commands._launcher_flags import read_launcher_flags
 from esper_ab.commands._options import ARGUMENTS
 from esper_ab.contracts.errors import Missing, UsageError
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.trainer import is_function
 from esper_ab.settings.assignments import split_commas
 from esper_ab.settings.parts import parse_parts
 from esper_ab.settings.request import Request, read_request
@@ -35,13 +36,17 @@ def read_what(flags: LaunchFlags) -> tuple[DeclaredExperiment, Request]:
     if path.suffix == ".toml" and (path.exists() or " " not in what):
         declared = DeclaredExperiment(file=read_toml(path))
     elif path.suffix == ".py" and (path.exists() or not {" ", "{"} & {*what}):
-        from esper_ab.api.files import defines_trainer, load_declaration  # load_declaration runs the user's code
+        from esper_ab.api.files import (
+            called_with_seed,
+            defines_trainer,
+            load_declaration,
+        )  # the last runs the user's code
 
         if defines_trainer(path):
-            trainer = what
+            trainer = f"{what}:train" if called_with_seed(path) else what
         else:
             declared = load_declaration(path)
-    elif "{" in what:
+    elif "{" in what or is_function(what):
         trainer = what
     elif " " in what:
         raise UsageError(

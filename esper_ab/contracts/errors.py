@@ -87,6 +87,10 @@ class EsperError(Exception):
 
     exit_code = 1
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows: the message says all that the user needs."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class UsageError(EsperError):
     """A request that cannot be carried out. The parts of its message are texts and settings.

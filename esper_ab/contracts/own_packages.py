@@ -29,6 +29,7 @@ _ANY_PARENT = -1  # stands for the parent's process id: whichever process starts
 _RUN_USERS_CODE = (
     "workers.commands.describe",
     "workers.kinds.growth.commands.rewards",
+    "workers.kinds.trainer.commands.call_function",
     "workers.kinds.trainer.commands.try_trainer",
 )
 _ANSWER = (*_RUN_USERS_CODE, "workers.commands.evaluate")  # programs that exit once they have answered

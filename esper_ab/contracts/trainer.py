@@ -1,6 +1,7 @@
 """A user's own trainer: the question to the preflight, the results of the rehearsal, and the orders of a run.
 
-A trainer is a Python file with `train(run)` and `evaluate(run, state)`, or a command with placeholders in braces.
+A trainer is a Python file with `train(run)` and `evaluate(run, state)`, a function that is called with a seed and
+returns its outcome, or a command with placeholders in braces.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ PORT = "port"
 FILLED = (SEED, OUT, PORT)  # placeholders that every run fills in itself
 _NAME = r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*"  # "lr", "learning-rate", "algo.lr"
 _PLACEHOLDER = re.compile(rf"\{{({_NAME})\}}")
+_FUNCTION = re.compile(r"(?:.+\.py|[^\W\d]\w*(?:\.[^\W\d]\w*)*):[^\W\d]\w*")
 _LIKE_A_PLACEHOLDER = re.compile(r"\{([^\W\d][\w.-]*)\}")  # any letters, also those that are not ASCII
 NAME_WORDS = "the letters a to z, digits, _, - and ."  # what a placeholder's name may consist of
 _FILES = (".json", ".csv", ".jsonl", ".ndjson", ".npz")  # formats that may hold an outcome
@@ -68,6 +70,7 @@ class TrainerFacts(_TrainerMessage, frozen=True, kw_only=True):
     root: str = ""  # folder of its files
     files: tuple[str, ...] = ()  # relative to `root`, its own file first; for a command, files that it names
     sha256: str = ""  # of all files
+    points: Count = 0  # of a function's curve; 0: as asked
     metrics: dict[str, str] = {}  # of a point, except the outcome, by the trainer's name -> the measure's
     evaluations: Count = 1  # outcomes of one evaluation
     repeats: bool = False  # whether the same seed gave the same numbers twice, to the bit
@@ -111,8 +114,18 @@ class OutcomeSource:
 
 
 def is_command(reference: str) -> bool:
-    """Whether a trainer is a command rather than the path of a Python file."""
-    return not reference.endswith(".py") or bool(placeholders(reference))
+    """Whether a trainer is a command rather than the path of a Python file, or a function."""
+    return bool(placeholders(reference)) or not (reference.endswith(".py") or is_function(reference))
+
+
+def is_function(reference: str) -> bool:
+    """Whether a trainer is a function that returns its outcome: "train.py:train", "package.module:train"."""
+    return _FUNCTION.fullmatch(reference) is not None and not placeholders(reference)
+
+
+def is_guarded(reference: str) -> bool:
+    """Whether each run has a process of its own, so that the worker only guards it and needs no torch."""
+    return is_command(reference) or is_function(reference)
 
 
 def check_reference(reference: str) -> None:
@@ -124,6 +137,8 @@ def check_reference(reference: str) -> None:
 def called(reference: str) -> str:
     """Return a trainer's name for users: its file or, for a command, its Python file, its module, else its program."""
     words = shlex.split(reference) if is_command(reference) else [reference]
+    if is_function(reference):
+        return PurePath(reference).name
     script = next((word for word in words if word.endswith(".py")), "")
     if script:
         return PurePath(script).name

@@ -16,7 +16,7 @@ from esper_ab.contracts.messages import Stop
 from esper_ab.contracts.process_endings import how_ended
 from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.contracts.run_files import LOGS
-from esper_ab.contracts.trainer import is_command
+from esper_ab.contracts.trainer import is_guarded
 from esper_ab.contracts.worker_order import UsersShell, WorkerOrder
 from esper_ab.control import descriptors
 from esper_ab.control.hub import Hub
@@ -112,7 +112,7 @@ class Fleet:
         """
         self._launcher = launcher
         trainer = plan.experiment.trainer
-        needs_torch = not trainer or not is_command(trainer)
+        needs_torch = not trainer or not is_guarded(trainer)
         for index, lane in enumerate(plan.lanes):
             worker = f"w{index:02d}"
             incarnation = incarnations.get(worker, 0) + 1

@@ -22,7 +22,7 @@ from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.plain_values import expected_instead
 from esper_ab.contracts.process_endings import describe_end
 from esper_ab.contracts.shell_command import typeable
-from esper_ab.contracts.trainer import is_command
+from esper_ab.contracts.trainer import is_guarded
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.worker_order import Lane
@@ -86,7 +86,7 @@ def examine_here(questions: Questions, launcher: Launcher, meanwhile: Callable[[
 
     Workers that only guard a command need no torch, so for them only the preflight imports it, in its own process.
     """
-    guards = questions.trainer is not None and is_command(questions.trainer.reference)
+    guards = questions.trainer is not None and is_guarded(questions.trainer.reference)
     if guards or not launcher.imports_torch_once:
         return examine(questions, meanwhile)
     machine = examine(questions, meanwhile, on=partial(launcher.begin, ""))

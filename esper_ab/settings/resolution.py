@@ -17,3 +17,4 @@ class Resolution:
     devices: tuple[str, ...]
     arithmetic: Arithmetic
     eval_episodes: int
+    episodes: int | None = None  # None: as asked

@@ -14,7 +14,15 @@ from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, Re
 from esper_ab.settings.kind import settings_of
 from esper_ab.settings.schema import refuse_unknown
 
-_RESOLVED = ("name", "groups", "slots", "devices", "placement", "margin")  # settings of both states that may change
+_RESOLVED = (
+    "name",
+    "groups",
+    "slots",
+    "devices",
+    "placement",
+    "margin",
+    "episodes",
+)  # settings of both states that may change
 
 
 def resolve(asked: AskedExperiment, machine: Machine, name: str, eval_episodes: int) -> ResolvedExperiment:
@@ -34,6 +42,7 @@ def resolve(asked: AskedExperiment, machine: Machine, name: str, eval_episodes: 
         groups=resolution.groups,
         slots=resolution.slots,
         devices=resolution.devices,
+        episodes=resolution.episodes or asked.episodes,
         placement=_resolve_placement(asked, len(resolution.devices)),
         margin=_resolve_margin(asked, task),
         arithmetic=resolution.arithmetic,

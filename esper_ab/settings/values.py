@@ -18,7 +18,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds_of_task import GYM_PREFIX, INFO_PREFIX
 from esper_ab.contracts.measures import PRINTABLE_WORDS
 from esper_ab.contracts.plain_values import describe_value, expected_instead
-from esper_ab.contracts.trainer import is_command, names_placeholder
+from esper_ab.contracts.trainer import is_command, is_function, names_placeholder
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.assignments import Assignment, split_commas
@@ -164,20 +164,25 @@ def _resolve_path(value: Any, names: str, folder: Path) -> Any:
     """
     if names == "function" and not value.startswith(_NO_FUNCTIONS):
         return _resolve_function(value, folder)
+    if names == "trainer" and is_function(value):
+        return _resolve_function(value, folder, folder / "src")
     if value and (names == "folder" or (names == "trainer" and not is_command(value))):
         return str((folder / Path(value).expanduser()).resolve())
     return value
 
 
-def _resolve_function(function: str, folder: Path) -> str:
-    """Make the path in `path.py:name` absolute, and turn a `module:name` in `folder` into such a path."""
+def _resolve_function(function: str, folder: Path, *sources: Path) -> str:
+    """Make the path in `path.py:name` absolute, and turn a `module:name` into such a path.
+
+    Modules are searched in `folder` and in `sources`; elsewhere, they are found by the process that imports them.
+    """
     path, colon, name = function.rpartition(":")
     if colon and path.endswith(".py"):
         return f"{(folder / Path(path).expanduser()).resolve()}:{name}"
     parts = path.split(".")
     if colon and all(part.isidentifier() for part in parts):
-        module = folder.joinpath(*parts)
-        for file in (module / "__init__.py", module.with_suffix(".py")):
+        modules = [source.joinpath(*parts) for source in (folder, *sources)]
+        for file in (path for module in modules for path in (module / "__init__.py", module.with_suffix(".py"))):
             if file.is_file():
                 return f"{file.resolve()}:{name}"
     return function

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esper_ab.contracts.trainer import Resumption, TrainerFacts, is_command
+from esper_ab.contracts.trainer import Resumption, TrainerFacts, is_command, is_function
 
 _RESUMPTIONS: dict[Resumption, str] = {
     "exactly": "resumes exactly: from its saved state, another process reached the same bits",
@@ -22,7 +22,7 @@ def in_sentences(facts: TrainerFacts, reference: str) -> str:
     else:
         repeats = "does not repeat: the same seed gave different numbers"
     short = f", shortened by {facts.shortened}" if facts.shortened else ""
-    what = "trainer"
+    what = "function" if is_function(reference) else "trainer"
     where = ""
     watched = ""
     if is_command(reference):

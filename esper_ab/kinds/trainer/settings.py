@@ -23,6 +23,8 @@ from esper_ab.contracts.trainer import (
     TrainerValue,
     called,
     is_command,
+    is_function,
+    is_guarded,
     misnamed,
     placeholders,
     read_source,
@@ -38,8 +40,10 @@ from esper_ab.settings.schema import FIELDS, TRAINER
 from esper_ab.settings.trainer_settings import DEFAULT_OUTCOME, check_outcome_name, outcome_measure, read_rehearsal
 
 _ONLY_OF_COMMANDS = ("end_idle", "outcome_summary")
-# A command has one point and one outcome.
+# A command has one point and one outcome; a function has one outcome, and as many points as its curve.
 _OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}
+_OF_FUNCTION = {"eval_episodes": 1}
+_MOST_POINTS = 100  # of a function's curve, unless --episodes says otherwise
 
 
 class TrainerKind(SettingsKind):
@@ -65,12 +69,23 @@ class TrainerKind(SettingsKind):
         if asked.margin is not None:
             check_margin(outcome_measure(asked), asked.margin)  # before the rehearsal, which may take long
         rehearsal = read_rehearsal(asked.rehearsal)
-        if not is_command(reference):
-            for name in _ONLY_OF_COMMANDS:
-                if getattr(asked, name):
-                    raise UsageError(SettingName(name), " is only for a command")
+        for name in _ONLY_OF_COMMANDS:
+            if getattr(asked, name) and not is_command(reference):
+                raise UsageError(SettingName(name), " is only for a command")
+        if not is_guarded(reference):
             _check_python(reference, asked.outcome)
             return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
+        folder = next(assignment.folder for assignment in assignments if assignment.key == "trainer").resolve()
+        single = msgspec.structs.replace(
+            asked,
+            task=_task(reference),
+            n_envs=1,
+            steps=1,
+            eval_episodes=1,
+            trainer_folder=asked.trainer_folder or str(folder),
+        )
+        if is_function(reference):
+            return _read_function(single, assignments)
         for assignment in assignments:
             key = assignment.key
             if key in _OF_COMMAND and assignment.value != _OF_COMMAND[key]:
@@ -79,16 +94,7 @@ class TrainerKind(SettingsKind):
         _check_outcome(asked.outcome, asked.outcome_summary)
         _check_command(reference, {group.name: group.settings.trainer for group in asked.groups})
         _check_filled(reference, rehearsal, SettingName("rehearsal"))
-        folder = next(assignment.folder for assignment in assignments if assignment.key == "trainer").resolve()
-        return msgspec.structs.replace(
-            asked,
-            task=_task(reference),
-            n_envs=1,
-            steps=1,
-            episodes=1,
-            eval_episodes=1,
-            trainer_folder=asked.trainer_folder or str(folder),
-        )
+        return msgspec.structs.replace(single, episodes=1)
 
     def _check_is_read(self, assignment: Assignment, task: str) -> None:
         key = assignment.key
@@ -124,6 +130,7 @@ class TrainerKind(SettingsKind):
             devices=resolve_devices(asked, machine, on_cores=self.on_cores),
             arithmetic=torch_alone(asked.arithmetic),
             eval_episodes=facts.evaluations,
+            episodes=facts.points or None,
         )
 
     def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
@@ -137,10 +144,11 @@ def _missing(asked: AskedExperiment) -> Iterator[tuple[SettingName, str, str]]:
         key = next((name for name in placeholders(asked.trainer) if name not in FILLED), "KEY")
         flag = f"--vary {key}=V1,V2"
         yield SettingName("groups"), "at least two groups, which differ in a setting of the trainer", flag
-    if not asked.outcome_better or (is_command(asked.trainer) and not asked.outcome):
-        where = "the name of a number in the result of evaluate(run, state)"
-        if is_command(asked.trainer):
-            where = "a key, a column or a tag of a file that the command writes, or a name in its output"
+    where = "the name of a number in the result of evaluate(run, state)"
+    if is_command(asked.trainer):
+        where = "a key, a column or a tag of a file that the command writes, or a name in its output"
+    declared = asked.outcome_better and (asked.outcome or not is_command(asked.trainer))
+    if not declared and not is_function(asked.trainer):
         yield SettingName("outcome_better"), f"the outcome that decides, {where}", "--higher NAME"
     if asked.margin is None:
         unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
@@ -165,6 +173,23 @@ def _question(asked: AskedExperiment) -> TrainerQuestion:
         outcome_summary=asked.outcome_summary,
         gpu=next(iter(asked_gpus(asked)), ""),
     )
+
+
+def _read_function(asked: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:
+    """Return the experiment with what a function fixes; UsageError for settings that it does not have."""
+    for assignment in assignments:
+        key = assignment.key
+        if key in _OF_FUNCTION and assignment.value != _OF_FUNCTION[key]:
+            raise UsageError(f"{assignment.origin}: a function returns one outcome, which is the result of its run")
+    if ":" in asked.outcome:
+        raise UsageError(
+            SettingName("outcome", asked.outcome),
+            " is only for a command; for a function, give a name in the dict that it returns",
+        )
+    points = _MOST_POINTS
+    if any(assignment.key == "episodes" for assignment in assignments):
+        points = asked.episodes
+    return msgspec.structs.replace(asked, episodes=points, outcome_better=asked.outcome_better or "higher")
 
 
 def _check_python(reference: str, outcome: str) -> None:
@@ -267,7 +292,10 @@ def _check_filled(command: str, settings: Iterable[str], what: str | SettingName
 
 def _task(reference: str) -> str:
     """Return a trainer's task name, which is also valid as a folder name."""
-    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", PurePath(called(reference)).stem).strip("-_.")[:64]
+    stem = PurePath(called(reference)).stem
+    if is_function(reference):
+        stem = called(reference).rpartition(":")[0].removesuffix(".py").rpartition(".")[2]
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", stem).strip("-_.")[:64]
     return f"{TRAINER_PREFIX}{name or 'trainer'}"
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from esper_ab.contracts.kinds_of_task import TRAINER
 from esper_ab.contracts.machine import Questions, TaskFacts
 from esper_ab.contracts.measures import Measure, TaskMeasures
-from esper_ab.contracts.trainer import is_command
+from esper_ab.contracts.trainer import is_command, is_function
 from esper_ab.contracts.worker_order import Lane, RunSpec
 from workers.devices import pinned
 from workers.environments import AboutTask, Kind
 from workers.kinds.trainer.command_session import CommandSession
+from workers.kinds.trainer.function_session import FunctionSession
 from workers.kinds.trainer.session import TrainerSession
 
 
@@ -25,6 +26,8 @@ def open_session(spec: RunSpec, experiment_dir: Path, device: str, uuids: Iterab
     assert spec.trainer is not None, "the run has a trainer"
     if is_command(spec.trainer.reference):
         return CommandSession(spec, experiment_dir, uuids)
+    if is_function(spec.trainer.reference):
+        return FunctionSession(spec, experiment_dir, device, uuids)
     from workers.kinds.trainer.python_session import PythonSession  # imports torch
 
     return PythonSession(spec, experiment_dir, device)

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ import msgspec
 
 from esper_ab.contracts.child import child_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.measures import PRINTABLE_WORDS, RESERVED, Measure, is_printable
+from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.private_folder import scratch_folder
 from esper_ab.contracts.process_endings import describe_end
@@ -31,32 +30,14 @@ from esper_ab.contracts.trainer import Resumption, TrainerFacts, TrainerQuestion
 from esper_ab.contracts.unreadable import UNREADABLE
 from workers.kinds.trainer import module
 from workers.kinds.trainer.idling import IdleLimits, Watch, idle_words
+from workers.kinds.trainer.metric_names import measure_names
 from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
 from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, pins_of, rng_of, text_of
 from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, refuse_no_effect
 from workers.kinds.trainer.trial import Trial, Tried
 
-_NAME_CHARS = 48
 _LOOK_S = 1.0  # between two looks at whether a process does anything
 _decode = msgspec.json.Decoder(Tried).decode
-
-
-def measure_names(metrics: Iterable[str]) -> dict[str, str]:
-    """Return a unique measure name for each metric, made of lower-case letters, digits and underscores.
-
-    Raises ValueError for a metric whose own name cannot be a label in figures.
-    """
-    names: dict[str, str] = {}
-    for metric in metrics:
-        if not metric or not is_printable(metric):
-            raise ValueError(f"the metric {metric!r} needs a name {PRINTABLE_WORDS}")
-        base = re.sub(r"[^a-z0-9]+", "_", metric.lower()).strip("_")[:_NAME_CHARS]
-        if not base[:1].isalpha():
-            base = f"metric_{base}".rstrip("_")
-        numbered = (f"{base}_{number}" for number in itertools.count(2))
-        candidates = itertools.chain((base, f"metric_{base}"), numbered)
-        names[metric] = next(name for name in candidates if name not in RESERVED and name not in names.values())
-    return names
 
 
 def behaviour(whole: Tried, again: Tried, resumed: Tried | None, alone: Tried) -> tuple[bool, Resumption]:

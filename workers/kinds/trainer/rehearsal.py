@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from esper_ab.contracts.measures import Measure
-from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion, is_command
+from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion, is_command, is_function
 from workers.kinds.trainer.command_rehearsal import rehearse_command
+from workers.kinds.trainer.function_rehearsal import rehearse_function
 from workers.kinds.trainer.idling import IDLE_LIMITS, IdleLimits
 from workers.kinds.trainer.rehearsal_setup import Doing
 
@@ -16,6 +17,8 @@ def rehearse(
     try:
         if is_command(question.reference):
             return rehearse_command(question, measure, doing, limits)
+        if is_function(question.reference):
+            return rehearse_function(question, measure, doing, limits)
         from workers.kinds.trainer.python_rehearsal import rehearse_python  # imports torch
 
         return rehearse_python(question, measure, doing, limits)

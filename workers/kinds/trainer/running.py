@@ -102,12 +102,17 @@ def run_script(
         guarded.stdin.close()  # tells the guard to end the program, if still running
         status = guarded.wait()
     if idle not in ("", "with a result"):
-        raise ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {idle_words(idle, watch.limits)}, so it was ended")
+        raise ScriptFailed(f"{shown(words)} {idle_words(idle, watch.limits)}, so it was ended")
     if status and not idle:
         raise _failure(
             words, status, _end_of(root / name, before), own_folder=Path(directory).is_relative_to(root.resolve())
         )
     return not idle
+
+
+def shown(words: Sequence[str]) -> str:
+    """Return the words of a command for a message, cut if they are many."""
+    return " ".join(words)[:_LINE_CHARS]
 
 
 def _failure(words: Sequence[str], status: int, lines: list[str], *, own_folder: bool) -> ScriptFailed:
@@ -117,7 +122,7 @@ def _failure(words: Sequence[str], status: int, lines: list[str], *, own_folder:
         end += f"; {{{OUT}}} is a folder: give the script a file in it, as in {{{OUT}}}/result.json"
     elif own_folder and ("FileNotFoundError" in end or "No such file" in end):
         end += f"; without {{{OUT}}} in it, a command runs in an empty folder: put it in to run where you are"
-    return ScriptFailed(f"{' '.join(words)[:_LINE_CHARS]} {how_ended(status)}: {end}", cause_of_exit(status, lines))
+    return ScriptFailed(f"{shown(words)} {how_ended(status)}: {end}", cause_of_exit(status, lines))
 
 
 def _watched(guarded: subprocess.Popen[bytes], log: Path, watch: Watch) -> Idle:

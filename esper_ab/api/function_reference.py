@@ -1,0 +1,63 @@
+"""Where worker processes find a function of the user's: its file, or a file into which its source is written."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import sys
+from pathlib import Path
+
+from esper_ab.api.function_source import source_with_globals
+from esper_ab.contracts.errors import UsageError, refused
+from esper_ab.contracts.files_below import make_folder, write_below
+from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.wording import listed
+
+FOLDER = "functions"  # below `output_dir`: files of functions that are in no file
+_SHOWN_CHARS = 60
+_HASH_CHARS = 12
+
+
+def reference_of(function: object, output_dir: Path) -> str:
+    """Return FILE:NAME of a function.
+
+    The source of a function of a notebook, or one inside another function, is written to a file below `output_dir`.
+    Raises UsageError, with one line, for anything that a new process could not call.
+    """
+    if not inspect.isfunction(function):
+        raise UsageError(f"compare_training: {_no_function(function)}")
+    name = function.__name__
+    if name == "<lambda>":
+        raise UsageError(
+            "compare_training: a lambda cannot be sent to other processes; define the function by def, with a name"
+        )
+    if enclosed := inspect.unwrap(function).__code__.co_freevars:
+        raise UsageError(
+            f"compare_training: {name} uses {listed(enclosed)} of the function around it, which cannot be sent to "
+            f"other processes; make {'it a setting' if len(enclosed) == 1 else 'them settings'} of the groups"
+        )
+    module = sys.modules.get(function.__module__)
+    file = getattr(module, "__file__", None)
+    if getattr(module, name, None) is function and isinstance(file, str) and Path(file).suffix == ".py":
+        return f"{Path(file).resolve()}:{name}"
+    text = source_with_globals(function)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARS]
+    place = f"{FOLDER}/{digest}/{name}.py"
+    try:
+        make_folder(output_dir)
+        write_below(output_dir, place, text.encode())
+    except OSError as error:
+        raise refused(
+            error, f"{output_dir / place} cannot be written: {error.strerror}; choose another output_dir"
+        ) from None
+    return f"{(output_dir / place).resolve()}:{name}"
+
+
+def _no_function(given: object) -> str:
+    """Say what to give in place of an object that is no function."""
+    if isinstance(given, functools.partial):
+        return "a functools.partial cannot be sent to other processes; give the function, and the values as settings"
+    if inspect.ismethod(given):
+        return f"{given.__name__} is a method; give a function, which makes its object itself"
+    return f"expected a function train(seed, …) that returns its outcome, not {visible_line(repr(given), _SHOWN_CHARS)}"

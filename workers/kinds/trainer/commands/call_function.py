@@ -1,0 +1,76 @@
+"""`python -m workers.kinds.trainer.commands.call_function FOLDER`: calls a user's function once, in this process.
+
+FOLDER/call.json is a Call. The answer, a Called, is written to FOLDER/returned.json; the exit status is 1 if it has an
+error. The user's code may have a package `workers` of its own, so ours is forgotten before the code is loaded.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.files_below import write_below
+from esper_ab.contracts.regular_file import read_regular
+from workers.kinds.trainer.function_call import ORDER, RETURNED, Call, Called
+from workers.kinds.trainer.function_loading import Loaded, guarded, loaded, local_files, located
+from workers.kinds.trainer.function_points import read_points
+from workers.kinds.trainer.function_settings import read_settings
+
+
+def main(folder: Path) -> int:
+    asked = msgspec.json.decode(read_regular(folder / ORDER), type=Call)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "workers"]:
+        del sys.modules[name]
+    try:
+        answer = answer_to(asked)
+    except ValueError as error:
+        answer = Called(error=str(error))
+        sys.stderr.write(f"{error}\n")
+    write_below(folder, RETURNED, msgspec.json.encode(answer))
+    return 1 if answer.error else 0
+
+
+def answer_to(asked: Call) -> Called:
+    """Load and call the function; ValueError, with one line, if it cannot be called or returns no number."""
+    place, _, name = asked.reference.rpartition(":")
+    source = str(Path(asked.directory) / "src")
+    if source not in sys.path:
+        sys.path.append(source)
+    root, file = located(place, asked.files)
+    package = sys.modules["esper_ab"]
+    vars(package)["compare_training"] = _end_loading
+    module = loaded(root, file, Path(asked.kept or root), asked.files)
+    vars(package)["compare_training"] = _refuse
+    function = getattr(module, name, None)
+    if not inspect.isfunction(function):
+        functions = [key for key, value in vars(module).items() if inspect.isfunction(value) and key[0] != "_"]
+        raise ValueError(f"no function {name!r} in {file.name}; available: {', '.join(functions) or 'none'}")
+    settings = {group: read_settings(function, values) for group, values in asked.groups.items()}
+    own = read_settings(function, {**asked.groups[asked.group], **asked.more})
+    parameters = inspect.signature(function).parameters
+    filled = {key: value for key, value in asked.filled.items() if key in parameters}
+    returned = guarded(f"{name} failed", root / file, lambda: function(**own, **filled, seed=asked.seed))
+    points = read_points(name, returned)
+    return Called(
+        points=tuple({key: repr(value) for key, value in point.items()} for point in points),
+        settings=settings,
+        root=str(root),
+        files=tuple(local_files(root, file)),
+    )
+
+
+def _end_loading(*_: object, **__: object) -> None:
+    """Stand for `compare_training` while the user's file is loaded, which calls it again if it has no main block."""
+    raise Loaded
+
+
+def _refuse(*_: object, **__: object) -> None:
+    """Stand for `compare_training` while the function is called."""
+    raise ValueError("compare_training is called inside a function that it compares")
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

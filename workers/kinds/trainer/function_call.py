@@ -1,0 +1,112 @@
+"""Calls a function of the user's in a process of its own, and reads what it returned. Imports no torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.contracts.failure_cause import without_particulars
+from esper_ab.contracts.files_below import write_below
+from esper_ab.contracts.own_packages import child_command
+from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.trainer import OutcomeSource, TrainerValue
+from esper_ab.contracts.wording import listed
+from esper_ab.contracts.worker_order import UsersShell
+from workers.kinds.trainer import running
+from workers.kinds.trainer.idling import Watch
+
+ORDER = "call.json"
+RETURNED = "returned.json"
+_PROGRAM = "workers.kinds.trainer.commands.call_function"
+Numbers = dict[str, float]
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """The order of one call, as the program reads it."""
+
+    reference: str  # path.py:function, or module:function
+    directory: str  # where the user was
+    kept: str = ""  # folder with the copies of `files`; "": the files as they are
+    files: tuple[str, ...] = ()  # relative to the folder from which they are imported, the function's own first
+    groups: Mapping[str, Mapping[str, TrainerValue]]  # settings of all groups
+    group: str  # the group whose settings are used
+    more: Mapping[str, TrainerValue] = {}  # over them
+    seed: int
+    filled: Mapping[str, str]  # values of parameters that every run fills in, if the function has them
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.reference.rpartition(":")[2]
+
+
+class Called(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a call. Numbers are text, because JSON has no infinity."""
+
+    points: tuple[dict[str, str], ...] = ()
+    settings: dict[str, dict[str, TrainerValue]] = {}  # by group: typed, and with defaults
+    root: str = ""  # folder from which the function's file is imported
+    files: tuple[str, ...] = ()  # below it, imported by this process, the function's own first
+    error: str = ""
+
+    def curve(self, function: str, outcome: str) -> list[Numbers]:
+        """Return the numbers of each point by name; ValueError if none of them is the outcome."""
+        return [_with_outcome(point, function, outcome) for point in self.points]
+
+
+_decode = msgspec.json.Decoder(Called).decode
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a call runs, and what it inherits."""
+
+    root: Path  # of the names below
+    folder: str  # of the order and the answer
+    log: str
+    pins: Mapping[str, str]  # environment variables for devices and threads
+    shell: UsersShell
+
+    @property
+    def answer(self) -> Path:
+        """The file with the answer, if the function has returned or failed."""
+        return self.root / self.folder / RETURNED
+
+
+def called(asked: Call, place: Place, watch: Watch) -> Called:
+    """Call the function and return the answer.
+
+    Raises ScriptFailed, with one line, if the function fails or returns no number.
+    """
+    place.answer.unlink(missing_ok=True)
+    write_below(place.root, f"{place.folder}/{ORDER}", msgspec.json.encode(asked))
+    words = child_command(_PROGRAM, str((place.root / place.folder).resolve()), outlives=True)  # its guard ends it
+    variables = running.environment(place.shell, OutcomeSource("", "outcome"), place.answer.parent, place.pins)
+    try:
+        running.run_script(words, asked.directory, variables, (place.root, place.log), watch, place.shell)
+    except running.ScriptFailed as error:
+        if place.answer.exists():
+            problem = _decode(read_regular(place.answer)).error
+            raise running.ScriptFailed(problem, without_particulars(problem)) from None
+        process = f"the process of {asked.name}"
+        raise running.ScriptFailed(str(error).replace(running.shown(words), process), error.cause) from None
+    if not place.answer.exists():
+        raise running.ScriptFailed(f"{asked.name} ended its process before it returned, by os._exit or the like")
+    return _decode(read_regular(place.answer))
+
+
+def thinned(curve: Sequence[Numbers], points: int) -> list[Numbers]:
+    """Return `points` items of a curve at equal distances, the last one among them; a shorter curve has repetitions."""
+    return [curve[math.ceil((point + 1) * len(curve) / points) - 1] for point in range(points)]
+
+
+def _with_outcome(point: Mapping[str, str], function: str, outcome: str) -> Numbers:
+    numbers = {name or outcome: float(value) for name, value in point.items()}
+    if outcome not in numbers:
+        names = listed([repr(name) for name in numbers])
+        raise ValueError(f"{function} returned {names}; say which one decides, as higher or lower")
+    return numbers

@@ -1,0 +1,62 @@
+"""What a user's function returned, as the points of a curve: numbers by name. Pure."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from esper_ab.contracts.plain_values import as_float
+
+
+def read_points(name: str, returned: Any) -> list[dict[str, float]]:
+    """Return what a function has returned as points with numbers by name; the name of a plain number is ""."""
+    if inspect.isgenerator(returned) or inspect.iscoroutine(returned):
+        raise ValueError(f"{name} returned a {type(returned).__name__}; return the outcome, a number")
+    what = f"what {name} returned"
+    value = _plain(returned)
+    if isinstance(value, list):
+        points = [_point(f"item {index} of {what}", _plain(item)) for index, item in enumerate(value)]
+    elif isinstance(value, Mapping) and any(isinstance(_plain(part), list) for part in value.values()):
+        points = _columns(what, value)
+    else:
+        points = [_point(what, value)]
+    if not points:
+        raise ValueError(f"{name} returned an empty list, so there is no outcome")
+    if any(point.keys() != points[0].keys() for point in points):
+        raise ValueError(f"the items that {name} returned have different names; give each the same")
+    return points
+
+
+def _plain(value: Any) -> Any:
+    """Return an array, a tensor or a series as a list or a number, and a tuple as a list."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _columns(what: str, lists: Mapping[Any, Any]) -> list[dict[str, float]]:
+    """Return the points of a dict of lists, as Keras' History has."""
+    plain = {str(key): _plain(value) for key, value in lists.items()}
+    lengths = {len(value) if isinstance(value, list) else None for value in plain.values()}
+    if len(lengths) > 1:
+        raise ValueError(f"{what} has lists of different lengths, or lists and numbers; make them lists of one length")
+    rows = zip(*plain.values(), strict=True)
+    return [_point(f"item {index} of {what}", dict(zip(plain, row, strict=True))) for index, row in enumerate(rows)]
+
+
+def _point(what: str, value: Any) -> dict[str, float]:
+    if isinstance(value, Mapping):
+        if not value:
+            raise ValueError(f"{what} is an empty dict, so there is no outcome")
+        return {str(key): _number(f"{key!r} of {what}", _plain(part)) for key, part in value.items()}
+    return {"": _number(what, value)}
+
+
+def _number(what: str, value: Any) -> float:
+    if value is None or isinstance(value, str | bytes):
+        raise ValueError(f"{what} is {value!r}, not a number")
+    try:
+        return as_float(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{what} is {type(value).__name__}, not a number") from None

@@ -1,0 +1,130 @@
+"""Rehearses a function before any budget is spent: calls it with two seeds, and with one of them again.
+
+Each call has a process of its own, with the threads, determinism and number of GPUs of an experiment's runs.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from esper_ab.contracts import users_shell
+from esper_ab.contracts.measures import Measure
+from esper_ab.contracts.private_folder import scratch_folder
+from esper_ab.contracts.source_files import source_sha256
+from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
+from esper_ab.contracts.worker_order import UsersShell
+from workers.kinds.trainer import words
+from workers.kinds.trainer.function_call import Call, Called, Place, called
+from workers.kinds.trainer.idling import IdleLimits, Watch
+from workers.kinds.trainer.metric_names import measure_names
+from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
+from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, pins_of, rng_of, text_of
+from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, refuse_no_effect, relative_difference
+
+_AT_ONCE = 3  # calls, unless a run may need all of a GPU's memory
+
+
+@dataclass(frozen=True)
+class _Rehearsed:
+    """One call of the rehearsal."""
+
+    answer: Called
+    numbers: Numbers  # by name: at each point
+    took_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Function:
+    """A function that is rehearsed in a temporary folder."""
+
+    question: TrainerQuestion
+    folder: Path
+    shell: UsersShell
+    doing: Doing
+    limits: IdleLimits
+
+    @property
+    def name(self) -> str:
+        return self.question.reference.rpartition(":")[2]
+
+    def call(self, seed_index: int, description: str) -> _Rehearsed:
+        """Call the function in a folder that is named after the description; ValueError if it fails."""
+        question = self.question
+        self.doing(f"rehearsing {self.name} with {description}")
+        began = time.perf_counter()
+        place = Place(
+            root=self.folder,
+            folder=description.replace(" ", "-"),
+            log=f"{description.replace(' ', '-')}.log",
+            pins=pins_of(question),
+            shell=self.shell,
+        )
+        out = words.fresh_folder(self.folder, f"{place.folder}/out").resolve()
+        asked = Call(
+            reference=question.reference,
+            directory=question.directory,
+            groups=question.groups,
+            group=next(iter(question.groups)),
+            more=question.rehearsal,
+            seed=words.seed_at(rng_of(question, seed_index)),
+            filled={"out": str(out), "device": "cuda:0" if question.gpu else "cpu"},
+        )
+        answer = called(asked, place, Watch(paths=(out, self.folder / place.log), limits=self.limits))
+        curve = answer.curve(self.name, question.outcome)
+        numbers = {name: tuple(point[name] for point in curve) for name in curve[0]}
+        return _Rehearsed(answer, numbers, time.perf_counter() - began)
+
+
+def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
+    """Call the function three times or more; ValueError if runs of it could not be compared."""
+    with scratch_folder() as folder:
+        function = _Function(
+            question=question,
+            folder=folder,
+            shell=users_shell.current(),
+            doing=doing,
+            limits=limits,
+        )
+        with ThreadPoolExecutor(1 if question.gpu else _AT_ONCE) as pool:
+            first_call = pool.submit(function.call, 0, "a seed")
+            same_call = pool.submit(function.call, 0, "the same seed again")
+            other_call = pool.submit(function.call, 1, "another seed")
+            first, again, other = (part.result() for part in (first_call, same_call, other_call))
+        seeds, repeats = _alike([first.numbers, other.numbers], [first.numbers, again.numbers], function.name)
+        if is_in_doubt(seeds, repeats, question.outcome):
+            more_seeds = [function.call(index, f"seed {index + 1}").numbers for index in range(2, SEEDS)]
+            once_more = function.call(0, "the same seed once more").numbers
+            seeds, repeats = _alike([*seeds, *more_seeds], [*repeats, once_more], function.name)
+    outcomes = [numbers[question.outcome][-1] for numbers in (*seeds, *repeats)]
+    refuse_impossible(outcomes, measure)
+    refuse_no_effect(seeds, repeats, question.outcome, f"draw all that is random in {function.name} from its seed")
+    if not question.rehearsal:
+        refuse_other_unit(outcomes, measure, question.margin)
+    answer = first.answer
+    points = min(question.points, max(len(run.answer.points) for run in (first, again, other)))
+    return TrainerFacts(
+        settings=answer.settings,
+        root=answer.root,
+        files=answer.files,
+        sha256=source_sha256(Path(answer.root), answer.files),
+        metrics=measure_names(name for name in first.numbers if name != question.outcome),
+        evaluations=1,
+        points=points,
+        repeats=all(relative_difference(repeats, name) == 0.0 for name in repeats[0]),
+        resumption="anew",
+        shortened=text_of(question.rehearsal),
+        point_s=first.took_s / points,
+    )
+
+
+def _alike(seeds: list[Numbers], repeats: list[Numbers], function: str) -> tuple[list[Numbers], list[Numbers]]:
+    """Cut curves to the length of the shortest, but keep their last points; ValueError if the runs' names differ."""
+    runs = [*seeds, *repeats]
+    if any(run.keys() != runs[0].keys() for run in runs):
+        raise ValueError(f"{function} returned numbers of other names for another seed; return the same in every run")
+    shortest = min(len(curve) for run in runs for curve in run.values())
+    cut: list[Numbers] = [{name: (*curve[: shortest - 1], curve[-1]) for name, curve in run.items()} for run in runs]
+    return cut[: len(seeds)], cut[len(seeds) :]
