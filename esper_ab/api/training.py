@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, get_type_hints
 
 from esper_ab.api.arguments import arguments, path_of
 from esper_ab.api.function_reference import reference_of
@@ -15,6 +15,7 @@ from esper_ab.api.running import RunArguments, run_declared
 from esper_ab.api.setting_names import plain
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.schema import TRAINER
 from esper_ab.settings.settings_file import FileSettings
@@ -65,21 +66,30 @@ def compare_training(
     `progress` shows how far the experiment is; by default, in a terminal and in a notebook. All other options are those
     of `run_ab_test` and flags of `esper-ab launch`. Raises UsageError, with one line, before anything starts.
     """
-    output_dir = path_of("output_dir", options.pop("output_dir", "experiments"))
-    progress = options.pop("progress", None)
-    given: dict[str, Any] = {**options, "seeds": seeds, "margin": margin}
-    settings = {name: given.pop(name) for name in list(given) if name not in RunArguments.__annotations__}
-    checked = arguments("compare_training", given, RunArguments)
+    given: dict[str, Any] = {"output_dir": "experiments", "progress": None, **options}
+    _check_names(given)
+    output_dir = path_of("output_dir", given.pop("output_dir"))
+    progress = given.pop("progress")
+    of_runs = {name: given.pop(name) for name in get_type_hints(RunArguments) if name in given}
+    checked = arguments("compare_training", of_runs, RunArguments)
+    tables = dict(_tables(groups))
+    settings = {"control": next(iter(tables)), "seeds": seeds, "margin": margin, **given, **_direction(higher, lower)}
+    settings["trainer"] = reference_of(train, output_dir)
+    file = FileSettings(folder=Path.cwd(), common=tuple(_common(settings)), tables=tables)
+    if progress is None:
+        progress = checked.get("verbose", False) or _is_seen()
     with spelled(in_python(_NAMES)):
-        settings |= _direction(higher, lower)
-        tables = dict(_tables(groups))
-        settings.setdefault("control", next(iter(tables), ""))
-        settings["trainer"] = reference_of(train, output_dir)
-        file = FileSettings(folder=Path.cwd(), common=tuple(_common(settings)), tables=tables)
-    declared = DeclaredExperiment(file=file)
-    with spelled(in_python(_NAMES)):
-        watched = _is_seen() if progress is None else progress
-        return run_declared("compare_training", declared, output_dir, checked, watched=watched)
+        return run_declared(
+            "compare_training", DeclaredExperiment(file=file), output_dir, checked, watched=bool(progress)
+        )
+
+
+def _check_names(options: Iterable[str]) -> None:
+    """Raise UsageError for an option that does not exist."""
+    known = get_type_hints(TrainingOptions)
+    for name in options:
+        if name not in known:
+            raise UsageError(f"compare_training: no argument {name!r}; {did_you_mean(name, known)}")
 
 
 def _direction(higher: str | None, lower: str | None) -> dict[str, str]:
@@ -113,6 +123,10 @@ def _own(group: str, settings: Mapping[str, Any]) -> Iterator[Assignment]:
 def _common(settings: Mapping[str, Any]) -> Iterator[Assignment]:
     for name, value in settings.items():
         if name == "rehearsal":
+            if not isinstance(value, Mapping):
+                raise UsageError(
+                    f"compare_training: rehearsal: expected settings, as in {{'steps': 100}}, not {value!r}"
+                )
             value = [f"{key}={part}" for key, part in value.items()]
         yield Assignment(_KEYS.get(name, name), plain(value), f"compare_training: {name}", Path.cwd(), is_text=False)
 

@@ -45,6 +45,21 @@ if lr == "-1":
 json.dump({"return": float(lr) + (random.SystemRandom() if lr == "9" else random).random()}, open(out + "/r.json", "w"))
 """
 
+FUNCTION = """
+import random
+
+
+def train(seed, lr=0.1, fault=""):
+    if fault == "raises":
+        raise ValueError("lr must be positive")
+    if fault == "exits":
+        import os
+        os._exit(3)
+    draw = random.SystemRandom() if fault == "does not repeat" else random.Random(1 if fault == "no seed" else seed)
+    scores = [lr * (step + draw.random()) for step in range(3)]
+    return [{"score": score, "Loss/train": -score} for score in scores]
+"""
+
 
 SHELL = """
 env > variables
@@ -56,6 +71,13 @@ def python_file(folder: Path) -> str:
     path = folder / "mine.py"
     path.write_text(PYTHON)
     return str(path)
+
+
+def function(folder: Path) -> str:
+    """Return FILE:NAME of a function, which returns a curve of three points."""
+    path = folder / "of mine.py"
+    path.write_text(FUNCTION)
+    return f"{path}:train"
 
 
 def command(folder: Path) -> str:
@@ -98,7 +120,7 @@ def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **chang
 
     A Python trainer is copied into `experiment_dir`, as planning does.
     """
-    path = Path(reference)
+    path = Path(reference.removesuffix(":train"))
     single = is_command(reference)
     files = ("train.py",) if single else (path.name,)
     if not single:
@@ -108,12 +130,12 @@ def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **chang
     order = TrainerOrder(
         reference=reference,
         directory=str(folder),
-        outcome="r.json:return" if single else "score",
+        outcome=changes.pop("outcome", "r.json:return" if single else "score"),
         worst=changes.pop("worst", None),
         folder=str(folder) if single else "copy",
         files=files,
         sha256=source_sha256(folder if single else path.parent, files),
-        metrics={} if single else {"Loss/train": "loss_train"},
+        metrics=changes.pop("metrics", {} if single else {"Loss/train": "loss_train"}),
         out="runs/a-0/out",
         resumes=changes.pop("resumes", not single),
     )

@@ -6,11 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from support.workers import trainers
 
-from esper_ab.contracts.measures import RESERVED, Measure, is_printable
+from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
@@ -18,7 +16,7 @@ from workers.kinds.trainer import rehearsal
 from workers.kinds.trainer.idling import IDLE_LIMITS, IdleLimits
 from workers.kinds.trainer.kind import open_session
 from workers.kinds.trainer.named_files import named_files
-from workers.kinds.trainer.python_rehearsal import behaviour, measure_names
+from workers.kinds.trainer.python_rehearsal import behaviour
 from workers.kinds.trainer.trial import Trial, Tried, attempt
 
 pytestmark = pytest.mark.usefixtures("warm_children")
@@ -281,25 +279,3 @@ def test_a_command_has_only_files_below_its_working_directory(
         (tmp_path / name).touch()
     groups = ({"conf": "conf.yaml"}, {"conf": "more.yaml"}, {"conf": 3})
     assert named_files(command, str(tmp_path), groups) == files
-
-
-NAMES = st.text(min_size=1, max_size=70).filter(is_printable)
-
-
-@pytest.mark.parametrize("metric", ["", "a\nb", "cost_$", "\x1b[2J"])
-def test_a_metric_with_an_unprintable_name_is_refused(metric: str) -> None:
-    with pytest.raises(ValueError, match="needs a name without control characters") as refused:
-        measure_names(["loss", metric])
-    assert repr(metric) in str(refused.value)
-
-
-@given(metrics=st.lists(NAMES, unique=True, max_size=9))
-def test_every_metric_has_a_distinct_measure_name(metrics: list[str]) -> None:
-    names = measure_names(metrics)
-    assert list(names) == metrics
-    assert len(set(names.values()) - RESERVED) == len(metrics)
-    for name in names.values():
-        Measure(name=name, label="")  # its type is checked when it is decoded
-        assert name.isidentifier()
-        assert name == name.lower()
-        assert len(name) <= 64
