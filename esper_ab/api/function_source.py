@@ -79,7 +79,7 @@ class _Collected:
             )
             return
         module = getattr(value, "__module__", None)
-        is_definition = isinstance(value, type) or inspect.isfunction(value)
+        is_definition = isinstance(value, type) or inspect.isfunction(inspect.unwrap(value))
         if is_definition and module in self._own:
             self.define(name, value)
             return
@@ -101,9 +101,12 @@ class _Collected:
         The callable is imported; "" if pickle would make the value in another way.
         """
         try:
-            maker, arguments, *state = value.__reduce_ex__(2)
+            reduced = value.__reduce_ex__(2)
         except (TypeError, ValueError, AttributeError):
             return ""
+        if not isinstance(reduced, tuple):
+            return ""
+        maker, arguments, *state = reduced
         texts = list(map(_constant, arguments))
         module = getattr(maker, "__module__", "")
         maker_name = getattr(maker, "__qualname__", "")

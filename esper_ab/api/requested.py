@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -12,7 +12,7 @@ import msgspec
 
 from esper_ab.api.declared import ABExperiment, ABVariant
 from esper_ab.api.setting_names import Overrides, dotted, plain
-from esper_ab.api.spelling import in_python, spelled
+from esper_ab.api.spelling import ARGUMENTS, in_python, spelled
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.experiment_name import check_name
 from esper_ab.settings.assignments import Assignment
@@ -31,11 +31,12 @@ class DeclaredExperiment:
     file: FileSettings = NO_FILE  # as if read from a TOML file
     about: dict[str, Any] = field(default_factory=dict)  # the author's remarks
     tracking: Tracking = field(default_factory=Tracking)
+    names: Mapping[str, str] = field(default_factory=lambda: ARGUMENTS)  # of settings in messages, as in `in_python`
 
     @property
     def asked(self) -> AskedExperiment:
         """The requested experiment, without flags. Messages of UsageErrors spell settings as in Python."""
-        with spelled(in_python()):
+        with spelled(in_python(self.names)):
             return parse(request(self.file))
 
 

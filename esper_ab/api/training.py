@@ -22,7 +22,8 @@ from esper_ab.settings.settings_file import FileSettings
 
 _FEWEST_GROUPS = 2
 _KEYS = {"threads": "arithmetic.threads"}  # arguments whose settings have another name
-_NAMES = {"outcome": "higher or lower", "outcome_better": "higher or lower", "max_parallel": "max_parallel_runs"}
+_NAMES = {"max_parallel": "max_parallel_runs"}  # of settings in messages, where they differ
+_DECISIONS = ("margin", "higher", "lower", "seeds")
 
 
 class TrainingOptions(RunArguments, total=False):
@@ -76,12 +77,11 @@ def compare_training(
     settings = {"control": next(iter(tables)), "seeds": seeds, "margin": margin, **given, **_direction(higher, lower)}
     settings["trainer"] = reference_of(train, output_dir)
     file = FileSettings(folder=Path.cwd(), common=tuple(_common(settings)), tables=tables)
+    declared = DeclaredExperiment(file=file, names=_NAMES)
     if progress is None:
         progress = checked.get("verbose", False) or _is_seen()
     with spelled(in_python(_NAMES)):
-        return run_declared(
-            "compare_training", DeclaredExperiment(file=file), output_dir, checked, watched=bool(progress)
-        )
+        return run_declared("compare_training", declared, output_dir, checked, watched=bool(progress))
 
 
 def _check_names(options: Iterable[str]) -> None:
@@ -89,7 +89,7 @@ def _check_names(options: Iterable[str]) -> None:
     known = get_type_hints(TrainingOptions)
     for name in options:
         if name not in known:
-            raise UsageError(f"compare_training: no argument {name!r}; {did_you_mean(name, known)}")
+            raise UsageError(f"compare_training: no argument {name!r}; {did_you_mean(name, [*_DECISIONS, *known])}")
 
 
 def _direction(higher: str | None, lower: str | None) -> dict[str, str]:

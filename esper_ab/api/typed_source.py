@@ -13,7 +13,7 @@ from typing import Any
 
 def source_of(value: Any) -> str:
     """Return the source of a function or a class, without indentation; OSError if no text holds it."""
-    if isinstance(value, FunctionType):
+    if isinstance(inspect.unwrap(value), FunctionType):
         return textwrap.dedent(inspect.getsource(value))
     for file in _files_of(value):
         lines = linecache.getlines(file)

@@ -1,0 +1,109 @@
+"""`compare_training`: its refusals before anything starts, and comparisons with real processes."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from esper_ab import Results, UsageError, compare_training
+
+GROUPS = {"slow": {"lr": 0.1}, "fast": {"lr": 0.9}}
+
+
+def train(seed, lr, steps=3, fail_at=-1.0):
+    if lr == fail_at:
+        raise ValueError("a planted failure")
+    draw = random.Random(seed)
+    return [{"score": lr * (step + draw.random()), "step": step} for step in range(steps)]
+
+
+def refusal(*arguments: Any, **options: Any) -> str:
+    with pytest.raises(UsageError) as error:
+        compare_training(*arguments, **{"margin": 1} | options)
+    return str(error.value)
+
+
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = tmp_path_factory.mktemp("experiments")
+    return compare_training(train, GROUPS, margin=0.5, higher="score", output_dir=folder, devices=["cpu:0"])
+
+
+def test_all_groups_are_compared_with_the_first(answer: Results) -> None:
+    assert answer.verdicts == {("fast", "slow"): "BETTER"}
+
+
+def test_an_answer_prints_its_text(answer: Results) -> None:
+    lines = str(answer).splitlines()
+    assert lines[:3] == [str(answer.path), "slow: 6 of 6 runs done", "fast: 6 of 6 runs done"]
+    assert lines[3].startswith("fast is better than slow by ")
+
+
+def test_an_answer_is_a_table_in_a_notebook(answer: Results) -> None:
+    assert "<b>BETTER</b>" in answer._repr_html_()
+
+
+def test_a_list_is_recorded_as_a_curve(answer: Results) -> None:
+    rows = answer.loaded.query("SELECT DISTINCT episode, step FROM env_episodes ORDER BY episode").fetchall()
+    assert rows == [(0, 0.0), (1, 1.0), (2, 2.0)]
+
+
+def test_nothing_is_printed_where_nobody_watches(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    compare_training(train, GROUPS, margin=0.5, higher="score", seeds=1, output_dir=tmp_path, devices=["cpu:0"])
+    assert capfd.readouterr().out == ""
+
+
+def test_a_function_that_fails_ends_the_runs_and_is_named(tmp_path: Path) -> None:
+    groups = {"slow": {"lr": 0.1}, "fast": {"lr": 0.9, "fail_at": 0.9}}
+    answer = compare_training(
+        train, groups, margin=0.1, lower="score", seeds=2, output_dir=tmp_path, max_retries=0, devices=["cpu:0"]
+    )
+    assert "train failed: ValueError: a planted failure" in answer.error
+    assert not any(run.success for run in answer["fast"])
+
+
+@pytest.mark.parametrize(
+    ("groups", "options", "complaint"),
+    [
+        (GROUPS, {"higher": "a", "lower": "b"}, "compare_training: higher and lower exclude each other, because one"),
+        (GROUPS, {"marginn": 2}, "compare_training: no argument 'marginn'; did you mean margin?"),
+        (GROUPS, {"seed": 2}, "compare_training: no argument 'seed'; did you mean seeds"),
+        (GROUPS, {"margin": 0}, "compare_training: margin: "),
+        (GROUPS, {"seeds": "six"}, "compare_training: seeds: "),
+        (
+            GROUPS,
+            {"rehearsal": "steps=1"},
+            "compare_training: rehearsal: expected settings, as in {'steps': 100}, not 'st",
+        ),
+        (
+            GROUPS,
+            {"higher": "a:b"},
+            "outcome=a:b is only for a command; for a function, give a name in the dict",
+        ),
+        (GROUPS, {"output_dir": 3}, "output_dir=3: expected a path"),
+        ({"one": {}}, {}, "compare_training: expected settings of two groups or more, as in "),
+        ([1, 2], {}, "compare_training: expected settings of two groups or more, as in "),
+        ({"a": 1, "b": {}}, {}, "compare_training: expected settings of two groups or more, as in "),
+        ({"a b": {}, "c": {}}, {}, "group name 'a b': "),
+        ({"a": {"lr": [1]}, "b": {}}, {}, "group 'a': lr: expected true or false, a number or text, not [1]"),
+        (
+            {"a": {"l r": 1}, "b": {}},
+            {},
+            "group 'a': l r: a setting is named like a parameter of the function, not 'l r'",
+        ),
+        ({"a": {"lr": float("nan")}, "b": {}}, {}, "group 'a': lr: expected a finite number, not nan"),
+    ],
+)
+def test_what_could_not_be_compared_is_refused_in_one_line(
+    tmp_path: Path, groups: Any, options: dict[str, Any], complaint: str
+) -> None:
+    line = refusal(train, groups, **{"output_dir": tmp_path} | options)
+    assert line.startswith(complaint)
+    assert "\n" not in line
+
+
+def test_a_refused_comparison_leaves_no_directory(tmp_path: Path) -> None:
+    line = refusal(train, {"a": {"lrr": 1}, "b": {"lr": 1}}, higher="score", output_dir=tmp_path)
+    assert line.endswith("train has no parameter 'lrr'; did you mean lr?")
+    assert not list(tmp_path.iterdir())
