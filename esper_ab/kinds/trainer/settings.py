@@ -69,9 +69,8 @@ class TrainerKind(SettingsKind):
         if asked.margin is not None:
             check_margin(outcome_measure(asked), asked.margin)  # before the rehearsal, which may take long
         rehearsal = read_rehearsal(asked.rehearsal)
-        for name in _ONLY_OF_COMMANDS:
-            if getattr(asked, name) and not is_command(reference):
-                raise UsageError(SettingName(name), " is only for a command")
+        if not is_command(reference):
+            _refuse_settings_of_commands(asked)
         if not is_guarded(reference):
             _check_python(reference, asked.outcome)
             return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
@@ -86,10 +85,7 @@ class TrainerKind(SettingsKind):
         )
         if is_function(reference):
             return _read_function(single, assignments)
-        for assignment in assignments:
-            key = assignment.key
-            if key in _OF_COMMAND and assignment.value != _OF_COMMAND[key]:
-                raise UsageError(f"{assignment.origin}: a command reports one outcome, at one point, when it ends")
+        _check_command_budget(assignments)
         _check_words(reference)
         _check_outcome(asked.outcome, asked.outcome_summary)
         _check_command(reference, {group.name: group.settings.trainer for group in asked.groups})
@@ -173,6 +169,20 @@ def _question(asked: AskedExperiment) -> TrainerQuestion:
         outcome_summary=asked.outcome_summary,
         gpu=next(iter(asked_gpus(asked)), ""),
     )
+
+
+def _refuse_settings_of_commands(asked: AskedExperiment) -> None:
+    for name in _ONLY_OF_COMMANDS:
+        if getattr(asked, name):
+            raise UsageError(SettingName(name), " is only for a command")
+
+
+def _check_command_budget(assignments: Sequence[Assignment]) -> None:
+    """Raise UsageError for numbers of points or outcomes that a command cannot have."""
+    for assignment in assignments:
+        key = assignment.key
+        if key in _OF_COMMAND and assignment.value != _OF_COMMAND[key]:
+            raise UsageError(f"{assignment.origin}: a command reports one outcome, at one point, when it ends")
 
 
 def _read_function(asked: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:

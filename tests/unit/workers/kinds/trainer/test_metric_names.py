@@ -16,7 +16,7 @@ def test_a_metric_with_an_unprintable_name_is_refused(metric: str) -> None:
 
 
 @given(metrics=st.lists(NAMES, unique=True, max_size=9))
-def test_every_metric_has_a_measure_of_its_own(metrics: list[str]) -> None:
+def test_every_metric_has_a_distinct_measure_name(metrics: list[str]) -> None:
     names = measure_names(metrics)
     assert list(names) == metrics
     assert len(set(names.values()) - RESERVED) == len(metrics)
