@@ -36,11 +36,8 @@ def read_what(flags: LaunchFlags) -> tuple[DeclaredExperiment, Request]:
     if path.suffix == ".toml" and (path.exists() or " " not in what):
         declared = DeclaredExperiment(file=read_toml(path))
     elif path.suffix == ".py" and (path.exists() or not {" ", "{"} & {*what}):
-        from esper_ab.api.files import (
-            called_with_seed,
-            defines_trainer,
-            load_declaration,
-        )  # the last runs the user's code
+        # Imported here, because the API is needed for Python files only.
+        from esper_ab.api.files import called_with_seed, defines_trainer, load_declaration
 
         if defines_trainer(path):
             trainer = f"{what}:train" if called_with_seed(path) else what

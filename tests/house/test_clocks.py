@@ -41,6 +41,8 @@ TIMES = {
     "workers/kinds/trainer/session.py": "likewise",
     "workers/kinds/trainer/command_session.py": "likewise",
     "workers/kinds/trainer/python_session.py": "likewise",
+    "workers/kinds/trainer/function_rehearsal.py": "likewise",
+    "workers/kinds/trainer/function_session.py": "likewise",
     "workers/kinds/trainer/idling.py": "how long a user's program does nothing",
     "scripts/benchmarks/coordination.py": "messages",
     "scripts/benchmarks/fake_node.py": "messages",

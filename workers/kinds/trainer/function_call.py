@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.failure_cause import without_particulars
-from esper_ab.contracts.files_below import write_below
+from esper_ab.contracts.files_below import remove_below, write_below
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.trainer import OutcomeSource, TrainerValue
@@ -55,14 +55,14 @@ class Called(msgspec.Struct, frozen=True, kw_only=True):
 
     def curve(self, function: str, outcome: str) -> list[Numbers]:
         """Return the numbers of each point by name; ValueError if none of them is the outcome."""
-        return [_with_outcome(point, function, outcome) for point in self.points]
+        return [_numbers_of(point, function, outcome) for point in self.points]
 
 
 _decode = msgspec.json.Decoder(Called).decode
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class CallPlace:
     """Where a call runs, and what it inherits."""
 
     root: Path  # of the names below
@@ -77,12 +77,12 @@ class Place:
         return self.root / self.folder / RETURNED
 
 
-def called(asked: Call, place: Place, watch: Watch) -> Called:
+def called(asked: Call, place: CallPlace, watch: Watch) -> Called:
     """Call the function and return the answer.
 
     Raises ScriptFailed, with one line, if the function fails or returns no number.
     """
-    place.answer.unlink(missing_ok=True)
+    remove_below(place.root, f"{place.folder}/{RETURNED}")
     write_below(place.root, f"{place.folder}/{ORDER}", msgspec.json.encode(asked))
     words = child_command(_PROGRAM, str((place.root / place.folder).resolve()), outlives=True)  # its guard ends it
     variables = running.environment(place.shell, OutcomeSource("", "outcome"), place.answer.parent, place.pins)
@@ -104,7 +104,7 @@ def thinned(curve: Sequence[Numbers], points: int) -> list[Numbers]:
     return [curve[math.ceil((point + 1) * len(curve) / points) - 1] for point in range(points)]
 
 
-def _with_outcome(point: Mapping[str, str], function: str, outcome: str) -> Numbers:
+def _numbers_of(point: Mapping[str, str], function: str, outcome: str) -> Numbers:
     numbers = {name or outcome: float(value) for name, value in point.items()}
     if outcome not in numbers:
         names = listed([repr(name) for name in numbers])

@@ -22,13 +22,14 @@ from types import CodeType, ModuleType
 from typing import TypeVar
 
 from esper_ab.contracts.errors import USER_FAULTS
+from esper_ab.contracts.regular_file import read_regular
 
 _MAIN = "__mp_main__"
 _INSTALLED = {"site-packages", "dist-packages"}
 Returned = TypeVar("Returned")
 
 
-class Loaded(BaseException):
+class EndOfLoading(BaseException):
     """Ends the loading of a file that would start the comparison again: what comes before is all that it needs."""
 
 
@@ -74,7 +75,7 @@ def _packages_above(path: Path) -> int:
     while (path.parents[packages] / "__init__.py").is_file():
         packages += 1
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(read_regular(path))
     except (SyntaxError, ValueError):  # told when the file is executed
         return packages
     return max([packages, *(node.level for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))])
@@ -88,7 +89,7 @@ class _KeptLoader(SourceFileLoader):
         self._kept = kept
 
     def get_code(self, fullname: str) -> CodeType:
-        code: CodeType = self.source_to_code(self._kept.read_bytes(), self.path)
+        code: CodeType = self.source_to_code(read_regular(self._kept), self.path)
         return code
 
 
@@ -138,7 +139,7 @@ def loaded(root: Path, file: Path, kept: Path, files: Sequence[str]) -> ModuleTy
         if spec.parent and spec.parent != name:
             importlib.import_module(spec.parent)
         sys.modules[name] = module
-        with suppress(Loaded):
+        with suppress(EndOfLoading):
             spec.loader.exec_module(module)  # type: ignore[union-attr]
 
     guarded(f"loading {file.name} failed", root / file, execute)
@@ -151,11 +152,11 @@ def local_files(root: Path, main: Path) -> list[str]:
     """Return the files below `root` that this process has imported, `main` first; [] if they are installed."""
     if _INSTALLED & {*root.parts}:
         return []
-    found = set[str]()
+    imported = set[str]()
     for module in list(sys.modules.values()):
         path = getattr(module, "__file__", None)
         if isinstance(path, str) and path.endswith(".py") and path.startswith(f"{root}{os.sep}"):
             file = Path(path).relative_to(root)
             if not _INSTALLED & {*file.parts} and not path.startswith(f"{sys.prefix}{os.sep}"):
-                found.add(file.as_posix())
-    return [main.as_posix(), *sorted(found - {main.as_posix()})]
+                imported.add(file.as_posix())
+    return [main.as_posix(), *sorted(imported - {main.as_posix()})]

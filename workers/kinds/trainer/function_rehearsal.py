@@ -17,7 +17,7 @@ from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
 from esper_ab.contracts.worker_order import UsersShell
 from workers.kinds.trainer import words
-from workers.kinds.trainer.function_call import Call, Called, Place, called
+from workers.kinds.trainer.function_call import Call, Called, CallPlace, called
 from workers.kinds.trainer.idling import IdleLimits, Watch
 from workers.kinds.trainer.metric_names import measure_names
 from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
@@ -55,7 +55,7 @@ class _Function:
         question = self.question
         self.doing(f"rehearsing {self.name} with {description}")
         began = time.perf_counter()
-        place = Place(
+        place = CallPlace(
             root=self.folder,
             folder=description.replace(" ", "-"),
             log=f"{description.replace(' ', '-')}.log",

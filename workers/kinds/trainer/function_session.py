@@ -15,7 +15,7 @@ from esper_ab.contracts.worker_order import RunSpec
 from workers.devices import pinned
 from workers.environments import OnStep
 from workers.kinds.trainer import words
-from workers.kinds.trainer.function_call import Call, Numbers, Place, called, thinned
+from workers.kinds.trainer.function_call import Call, CallPlace, Numbers, called, thinned
 from workers.kinds.trainer.idling import Watch
 from workers.kinds.trainer.session import TrainerSession
 
@@ -64,7 +64,7 @@ class FunctionSession(TrainerSession):
         order = self.order
         signs = itertools.count(1)
         out = words.fresh_folder(self.root, order.out).resolve()
-        place = Place(
+        place = CallPlace(
             root=self.root,
             folder=PurePath(order.out).parent.as_posix(),
             log=self.spec.log_file,

@@ -15,13 +15,15 @@ import msgspec
 from esper_ab.contracts.files_below import write_below
 from esper_ab.contracts.regular_file import read_regular
 from workers.kinds.trainer.function_call import ORDER, RETURNED, Call, Called
-from workers.kinds.trainer.function_loading import Loaded, guarded, loaded, local_files, located
+from workers.kinds.trainer.function_loading import EndOfLoading, guarded, loaded, local_files, located
 from workers.kinds.trainer.function_points import read_points
 from workers.kinds.trainer.function_settings import read_settings
 
+_decode = msgspec.json.Decoder(Call).decode
+
 
 def main(folder: Path) -> int:
-    asked = msgspec.json.decode(read_regular(folder / ORDER), type=Call)
+    asked = _decode(read_regular(folder / ORDER))
     for name in [name for name in sys.modules if name.partition(".")[0] == "workers"]:
         del sys.modules[name]
     try:
@@ -64,7 +66,7 @@ def answer_to(asked: Call) -> Called:
 
 def _end_loading(*_: object, **__: object) -> None:
     """Stand for `compare_training` while the user's file is loaded, which calls it again if it has no main block."""
-    raise Loaded
+    raise EndOfLoading
 
 
 def _refuse(*_: object, **__: object) -> None:

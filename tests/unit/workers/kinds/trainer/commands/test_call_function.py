@@ -7,7 +7,7 @@ import pytest
 
 from esper_ab.contracts import users_shell
 from esper_ab.contracts.source_files import copy_files
-from workers.kinds.trainer.function_call import Call, Called, Place, called
+from workers.kinds.trainer.function_call import Call, Called, CallPlace, called
 from workers.kinds.trainer.idling import Watch
 from workers.kinds.trainer.running import ScriptFailed
 
@@ -21,7 +21,7 @@ def call(folder: Path, reference: str, **changes: Any) -> Called:
         "seed": 7,
         "filled": {},
     }
-    place = Place(root=folder, folder="run", log="run.log", pins={}, shell=users_shell.of_this_process())
+    place = CallPlace(root=folder, folder="run", log="run.log", pins={}, shell=users_shell.of_this_process())
     return called(Call(**fields | changes), place, Watch())
 
 
