@@ -51,7 +51,7 @@ def test_a_blueprint_has_the_documented_number_of_parameters(name: str, channels
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_only_the_listed_blueprints_are_the_identity_at_birth(name: str) -> None:
+def test_only_the_listed_blueprints_start_as_the_identity(name: str) -> None:
     blueprint, stack, x = make_seed_modules(name, (4, 4, 8))
     y = blueprint.forward(x, stack.read(torch.tensor([0, 1, 2])))
     assert torch.equal(y, x) == (name in IDENTITY_AT_BIRTH)

@@ -123,7 +123,7 @@ def test_a_scheduled_op_is_executed_at_its_step_or_soon_after() -> None:
     ]
 
 
-def test_a_scheduled_gradual_prune_before_blending_is_immediate() -> None:
+def test_a_gradual_prune_before_blending_is_executed_at_once() -> None:
     plan = ("1:germinate:early:blueprint=norm", "3:prune:early:alpha_speed=8:alpha_curve=sigmoid")
     assert story(play(make("schedule", *plan), 0))[:2] == [(1, "germinated", "early"), (3, "pruned", "early")]
 

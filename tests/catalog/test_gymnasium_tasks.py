@@ -42,7 +42,7 @@ def notes(*groups: str, **facts: object) -> str:
     return " ".join(plan(*groups, facts=facts).notes)
 
 
-def test_a_group_without_a_named_reward_uses_that_of_the_environment(tmp_path: Path) -> None:
+def test_a_group_without_a_reward_uses_the_reward_of_the_environment(tmp_path: Path) -> None:
     experiment = asked("env", "random", f"mine={tmp_path}/r.py:reward", task=GYM, margin=5.0)
     modes = {group.name: (group.settings.reward.mode, group.settings.controller.name) for group in experiment.groups}
     mine = f"{tmp_path}/r.py:reward"

@@ -10,12 +10,12 @@ KINDS = "workers.kinds"
 NAMES = catalog.folders(KINDS)
 
 
-def test_the_three_kinds_of_task_are_found() -> None:
+def test_all_three_kinds_of_task_are_found() -> None:
     assert {"growth", "gymnasium", "trainer"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_folder_of_a_kind_provides_the_kind(name: str) -> None:
+def test_each_kind_of_task_is_loaded_from_its_folder(name: str) -> None:
     assert isinstance(catalog.entry(f"{KINDS}.{name}", "kind", "KIND"), Kind)
 
 

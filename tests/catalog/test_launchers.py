@@ -157,7 +157,7 @@ def test_a_running_worker_can_dump_its_stacks(launcher: Launcher, folder: Path) 
     assert worker.exitcode == 0
 
 
-def test_killing_a_worker_does_not_affect_another(name: str, launcher: Launcher, folder: Path) -> None:
+def test_killing_a_worker_does_not_affect_other_workers(name: str, launcher: Launcher, folder: Path) -> None:
     with waiting_workers(launcher, folder, 2) as (killed, survivor):
         killed.kill()
         if name != "inline":

@@ -158,7 +158,7 @@ def test_the_order_of_pairs_affects_only_resampled_numbers(
         assert drawn or close(value, reordered[name]), name
 
 
-def test_bootstrap_limits_vary_little_with_the_generator(statistic: Statistic[Any]) -> None:
+def test_bootstrap_limits_vary_little_between_generators(statistic: Statistic[Any]) -> None:
     rng = np.random.default_rng(2)
     b = rng.normal(70, 2, 16)
     rows = list(zip((b + rng.normal(2, 3, 16)).tolist(), b.tolist(), strict=True))

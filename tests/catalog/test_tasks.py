@@ -103,7 +103,7 @@ def test_the_synthetic_task_is_learnable_from_amplitude_spectra() -> None:
 
 
 @pytest.mark.parametrize("name", ["digits", "digits_easy", "mixture", "synthetic"])
-def test_data_dir_is_refused_by_tasks_without_files(name: str) -> None:
+def test_tasks_without_files_refuse_a_data_directory(name: str) -> None:
     with pytest.raises(ValueError, match="leave it out"):
         entry("workers.kinds.growth.tasks", name, "TASK").load("/somewhere")
 

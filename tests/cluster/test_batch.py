@@ -46,7 +46,7 @@ def write_script(folder, nodes, setup, *flags):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_preempted_experiment_resumes_to_the_records_of_one_machine(cluster, tmp_path):
+def test_a_preempted_experiment_resumes_to_identical_records(cluster, tmp_path):
     flags = (*FLAGS, "--episodes", "12")
     esper_ab(tmp_path, "launch", *flags, "--name", "alone", "--quiet")
     alone = disturbed.events_of(tmp_path / "experiments" / "alone")

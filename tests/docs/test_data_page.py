@@ -69,7 +69,7 @@ def demo(tmp_path, monkeypatch):
     return load_experiment("experiments/demo")
 
 
-def test_the_python_blocks_print_what_their_comments_say(demo, capsys):
+def test_the_python_blocks_print_the_output_in_their_comments(demo, capsys):
     names = {}
     for block in blocks("python"):
         exec(compile(block, "docs/data.md", "exec"), names)
@@ -87,7 +87,7 @@ def test_the_python_blocks_print_what_their_comments_say(demo, capsys):
     assert names["policy"].spec.ref.name == "shaped/0"
 
 
-def test_the_commands_of_the_page_run(demo, capsys):
+def test_the_commands_of_the_data_page_can_be_run(demo, capsys):
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     assert len(lines) == 3
     for line in lines:

@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("command", "between", "answer"), RECIPES, ids=[recipe[0].split()[2] for recipe in RECIPES])
-def test_a_recipe_prints_what_the_page_shows(folder, command, between, answer):
+def test_a_recipe_prints_the_output_shown_on_the_page(folder, command, between, answer):
     words = shlex.split(command)
     ended = esper_ab(*words[1:], folder=folder)
     rest = ended.stderr + ended.stdout

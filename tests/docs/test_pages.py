@@ -60,7 +60,7 @@ def _examples() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("page", "line"), _examples())
-def test_command_lines_of_the_pages_parse(page, line):
+def test_command_lines_in_the_pages_can_be_parsed(page, line):
     """Options exist, and the groups, keys and values of a launch are valid."""
     for name, params in check_command_line(line):
         if name == "launch":
@@ -71,7 +71,7 @@ def test_command_lines_of_the_pages_parse(page, line):
             assert parse_parts(request)[0].asked.groups
 
 
-def test_toml_blocks_of_the_pages_parse(tmp_path):
+def test_toml_blocks_in_the_pages_can_be_parsed(tmp_path):
     path = tmp_path / "example.toml"
     blocks = _blocks("toml")
     assert blocks
@@ -82,7 +82,7 @@ def test_toml_blocks_of_the_pages_parse(tmp_path):
         assert parse_parts(request)[0].asked.groups
 
 
-def test_cli_page_mentions_every_flag_of_launch():
+def test_the_cli_page_mentions_every_flag_of_launch():
     page = (ROOT / "docs" / "cli.md").read_text()
     for option in command.params:
         for flag in option.opts if option.param_type_name == "option" else ():

@@ -45,7 +45,7 @@ def test_the_blocks_of_the_python_page_run_in_order(executed):
 
 
 @pytest.mark.parametrize("line", [line for _, text in blocks("python.md", "sh") for line in text.splitlines()])
-def test_the_commands_of_the_python_page_run(executed, line):
+def test_the_commands_of_the_python_page_can_be_run(executed, line):
     folder, _ = executed
     assert stdout_of(*shlex.split(line)[1:], folder=folder)
 
@@ -57,7 +57,7 @@ def test_the_csv_example_of_the_page_can_be_read(tmp_path):
     assert all(f"`{column}`" in (DOCS / "other-numbers.md").read_text() for column in COLUMNS)
 
 
-def test_the_python_example_of_the_page_runs(tmp_path, monkeypatch, capsys):
+def test_the_python_example_of_the_page_can_be_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     ((_, code),) = blocks("other-numbers.md", "python")
     exec(compile(code, "other-numbers.md", "exec"), {})

@@ -36,7 +36,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize("call", [lambda link: link.send(SIGN), lambda link: link.close(finished=True)])
-def test_a_forked_child_that_uses_the_link_exits(tmp_path, call):
+def test_a_forked_child_exits_if_it_uses_the_link_of_its_worker(tmp_path, call):
     link = Link(f"ipc://{tmp_path}/nobody", "w00/1")
     child = os.fork()
     if not child:

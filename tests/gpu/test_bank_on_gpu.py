@@ -68,7 +68,7 @@ def test_a_training_step_does_not_wait_for_the_gpu(task: Task, amp: str) -> None
 @every_task
 @pytest.mark.parametrize("amp", ["off", BF16, "fp16"])
 @pytest.mark.usefixtures("deterministic")
-def test_deterministic_kernels_give_the_same_bits_again(task: Task, amp: str) -> None:
+def test_deterministic_kernels_give_bit_identical_results(task: Task, amp: str) -> None:
     results = []
     for _ in range(2):
         bank, table, split = crowded(task, GPU, SAMPLES, amp=amp)

@@ -165,7 +165,7 @@ def test_a_checkpoint_is_loaded_to_the_cpu() -> None:
     assert state["tensor"].device.type == "cpu"
 
 
-def test_mixing_tensors_of_two_gpus_raises() -> None:
+def test_mixing_tensors_of_two_gpus_raises_an_error() -> None:
     """On real GPUs and on the test device."""
     with pytest.raises(RuntimeError, match="same device"):
         torch.ones(3, device=OWN_GPU) + torch.ones(3, device="cuda:0")

@@ -33,7 +33,7 @@ def test_a_server_with_gpus_skips_exactly_the_stored_tests(
     assert json.loads(result.read_text()) == stored
 
 
-def test_no_gpu_test_skips_itself_in_its_body() -> None:
+def test_no_gpu_test_calls_skip_in_its_body() -> None:
     """Such a skip could not be in the stored list."""
     files = [path for path in FOLDER.glob("test_*.py") if path != Path(__file__)]
     assert len(files) > 4

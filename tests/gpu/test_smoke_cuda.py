@@ -37,7 +37,7 @@ def smoked(folder: Path, *args: str, env: dict[str, str] | None = None, smi: str
 
 
 @no_gpu
-def test_without_a_gpu_the_smoke_test_passes_unless_one_is_required(tmp_path: Path) -> None:
+def test_the_smoke_test_passes_without_a_gpu_unless_a_gpu_is_required(tmp_path: Path) -> None:
     status, last_line, _ = smoked(tmp_path, "-k", REAL_ONLY)
     assert (status, last_line) == (
         0,
@@ -50,7 +50,7 @@ def test_without_a_gpu_the_smoke_test_passes_unless_one_is_required(tmp_path: Pa
 
 
 @no_gpu
-def test_a_gpu_that_torch_cannot_use_fails_with_both_versions(tmp_path: Path) -> None:
+def test_the_smoke_test_names_both_versions_if_torch_cannot_use_the_gpu(tmp_path: Path) -> None:
     status, last_line, error = smoked(tmp_path, smi=SMI)
     assert (status, last_line) == (1, "")
     assert error.startswith("error: this machine has a GPU that torch cannot use: driver 570.12, torch ")
@@ -58,13 +58,13 @@ def test_a_gpu_that_torch_cannot_use_fails_with_both_versions(tmp_path: Path) ->
     assert error.count("\n") == 1
 
 
-def test_a_required_gpu_on_which_no_test_ran_fails(test_device: Path, tmp_path: Path) -> None:
+def test_the_smoke_test_fails_if_no_test_ran_on_a_required_gpu(test_device: Path, tmp_path: Path) -> None:
     env = build.environment(tmp_path, test_device, 1)
     status, _, error = smoked(tmp_path, "--require-gpus", "1", "-k", REAL_ONLY, env=env)
     assert (status, error) == (1, "error: no GPU test was executed; skipped: 3 (need a real GPU)\n")
 
 
-def test_too_few_gpus_for_the_required_number_are_an_error() -> None:
+def test_the_smoke_test_fails_with_fewer_gpus_than_required() -> None:
     gpus = Gpus(driver="570.12", torch="torch 2.13.0+cu130 for CUDA 13.0", usable=["A"], failing=["cuda:1: lost"])
     assert gpus.error(required=1) == ""
     assert gpus.error(required=2) == (
@@ -72,7 +72,7 @@ def test_too_few_gpus_for_the_required_number_are_an_error() -> None:
     )
 
 
-def test_the_last_line_counts_tests_gpus_and_reasons_for_skips() -> None:
+def test_the_last_line_of_the_smoke_test_counts_tests_and_gpus() -> None:
     tally = Tally(executed={f"test_{n}" for n in range(12)}, skipped=Counter({"needs two GPUs": 2}))
     assert last_line(["NVIDIA A100"], tally) == ("12 of 14 GPU tests on 1 x NVIDIA A100; skipped: 2 (need two GPUs)")
     tally = Tally(executed={"a", "b"}, failed={"a"}, skipped=Counter({"needs a real GPU": 1}))

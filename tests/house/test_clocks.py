@@ -21,7 +21,7 @@ ASKED_FOR = {
 WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "date.today"}
 
 
-def test_only_known_modules_read_the_wall_clock():
+def test_only_listed_modules_read_the_wall_clock():
     def asks(source: str) -> bool:
         return any(ast.unparse(call.func) in WALL for call in calls(source))
 

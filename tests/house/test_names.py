@@ -28,7 +28,7 @@ def _vague_names(source: str) -> list[str]:
 @pytest.mark.parametrize(
     "example", ["for one in x: pass", "def f(told): pass", "def f():\n more: int = 1", "x.said = 1"]
 )
-def test_a_variable_says_what_it_holds(example):
+def test_names_of_variables_are_not_vague(example):
     assert _vague_names(example)
     assert not _vague_names("class Preview:\n    more: int")
     assert breaking(_vague_names) == set()
@@ -49,7 +49,7 @@ def _bare_relations(source: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["_of_part", "_beside", "_send_on", "_without_numbers"])
-def test_a_private_function_has_a_verb_or_a_noun(name):
+def test_names_of_private_functions_have_a_verb_or_a_noun(name):
     assert _bare_relations(f"def {name}(): pass")
     assert not _bare_relations("def _pairs_of(): pass")
     assert breaking(_bare_relations) == set()

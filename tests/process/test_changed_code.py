@@ -42,7 +42,7 @@ def findings(experiment_dir):
     return {finding.kind: finding for finding in analyse(fold(events_of(experiment_dir))).findings}
 
 
-def test_resume_with_changed_code_is_refused_before_anything_is_written(stopped, edit):
+def test_resume_with_changed_code_is_refused_without_writing_a_file(stopped, edit):
     journal = (stopped / JOURNAL_NAME).read_bytes()
     original = provenance.sources()
     edit()
@@ -85,7 +85,7 @@ def test_the_refusal_of_changed_code_names_the_commit_to_check_out(stopped, edit
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
 
 
-def test_a_resume_with_nothing_to_train_allows_changed_code(tmp_path, edit):
+def test_changed_code_is_allowed_if_a_resume_trains_no_run(tmp_path, edit):
     whole = run(tmp_path / "run", fake_plans.plan())
     experiment_dir = cut_journal(tmp_path / "run", len(whole) - 1)
     edit()

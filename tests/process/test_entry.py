@@ -70,14 +70,14 @@ def test_a_cpu_worker_uses_one_thread_without_gpu_or_compiler(tmp_path):
     }
 
 
-def test_a_device_other_than_the_planned_one_is_refused(tmp_path):
+def test_a_worker_refuses_a_device_that_was_not_planned(tmp_path):
     done = set_up(tmp_path, "GPU-00000000-0000-0000-0000-000000000000")
     assert done.returncode == 1
     last = without_progress(done.stderr)[-1]
     assert last.startswith("workers.process.entry.WrongDevice: lane x is GPU-00000000")
 
 
-def test_a_worker_thread_refuses_a_gpu():
+def test_a_worker_in_a_thread_refuses_a_gpu():
     lane = Lane(name="cuda:1", devices=("cuda:1",), uuids=("GPU-b",))
     with pytest.raises(entry.WrongDevice, match="lane cuda:1 has GPUs, and a thread has none of its own"):
         entry._set_threads(lane, Arithmetic())

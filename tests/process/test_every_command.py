@@ -162,7 +162,7 @@ def test_the_help_of_a_command_fits_the_width_of_the_terminal(name):
     assert all(len(line) <= max(40, longest + 40) for line in options.splitlines())
 
 
-def test_examples_of_the_top_level_help_parse():
+def test_examples_of_the_top_level_help_can_be_parsed():
     for line in examples_of(group.epilog):
         assert check_command_line(line)
 
@@ -205,7 +205,7 @@ def test_help_all_lists_every_option_of_launch_under_a_heading(capsys):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_error_is_one_line_or_one_json_object(name, capfd):
+def test_an_error_is_printed_as_one_line_or_one_json_object(name, capfd):
     has_json = any("--json" in option.opts for option in leaves()[name].params)
     assert has_json == (name not in NOT_DATA)
     json_flags = ["--json"] if has_json else []

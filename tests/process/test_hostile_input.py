@@ -179,7 +179,7 @@ def test_a_key_is_valid_from_registration_until_the_next_incarnation(hub):
     assert receive(hub, 0) == []
 
 
-def test_only_the_first_bad_messages_are_reported_one_by_one(hub):
+def test_only_the_first_bad_messages_are_reported_individually(hub):
     """Only distinct messages are named; a message that is repeated is counted."""
     reported = 0
     for worker in range(BAD_MESSAGES_REPORTED):

@@ -82,7 +82,7 @@ def test_resume_trains_a_missing_part_to_the_same_records(working_folder, capsys
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_two_processes_cannot_resume_a_joint_experiment_at_once(capsys):
+def test_two_processes_cannot_resume_a_joint_experiment_simultaneously(capsys):
     directory = Path("experiments/both")
     shutil.rmtree(directory / "digits")
     with closing(Lock(directory)):
@@ -102,7 +102,7 @@ def test_a_part_with_changed_settings_is_not_launched(working_folder, capsys):
 
 @pytest.mark.usefixtures("working_folder")
 @pytest.mark.parametrize("name", sorted(TABLE))
-def test_a_command_for_one_experiment_refuses_a_joint_one(name, capsys):
+def test_a_command_for_one_experiment_refuses_a_joint_experiment(name, capsys):
     directories = [param for param in load_command(name).params if isinstance(param.type, ExperimentDirectory)]
     argument = next(iter(directories), None)
     if argument is None or name in TAKE_ALL:

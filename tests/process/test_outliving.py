@@ -163,7 +163,7 @@ def test_a_launch_continues_if_its_terminal_closes_during_the_rehearsal(tmp_path
     assert "report: experiments/it/report.html" in console
 
 
-def test_a_refusal_after_the_terminal_closed_is_written_beside_the_experiments(tmp_path):
+def test_a_refusal_is_logged_if_the_terminal_has_closed(tmp_path):
     assert launch_and_hang_up_in_the_rehearsal(tmp_path, "1") == UsageError.exit_code
     console = (tmp_path / "experiments/console.log").read_text()
     assert "error: " in console

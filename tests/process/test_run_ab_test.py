@@ -112,7 +112,7 @@ def test_the_verdicts_of_run_ab_test_equal_those_of_the_report(results):
     assert repr(results) == f"<Results {results.path} a: 2/2, b: 2/2>"
 
 
-def test_runs_share_one_device_in_sequence_unless_parallel(results):
+def test_non_parallel_runs_share_one_device_in_sequence(results):
     plan = load(results.path).history.plan
     assert (plan.experiment.placement, plan.experiment.max_parallel) == ("sequence", 1)
     assert {device for lane in plan.lanes for device in lane.devices} == {"cpu:0"}

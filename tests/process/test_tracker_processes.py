@@ -167,7 +167,7 @@ def test_a_tracker_gives_up_on_a_server_that_never_answers(tmp_path):
     eventually(lambda: not tracker_pids(experiment_dir))
 
 
-def test_the_state_of_an_earlier_tracker_is_ignored(tmp_path, capfd):
+def test_a_new_tracker_ignores_the_state_of_an_earlier_tracker(tmp_path, capfd):
     """After a resume, the earlier tracker may still run."""
     experiment_dir = ready_journals.write(tmp_path / "run", SMALL.events()[:20])
     trackers = Trackers(experiment_dir, Tracking(tensorboard=True))

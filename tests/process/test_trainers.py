@@ -77,7 +77,7 @@ def test_the_report_of_a_python_trainer_uses_no_growth_terms(own_experiment):
     assert [measure.label for measure in history.design.measures.measures] == ["Loss/train"]
 
 
-def test_equal_settings_give_equal_records_beside_any_other_groups(own_experiment):
+def test_equal_settings_give_equal_records_regardless_of_other_groups(own_experiment):
     folder, history = own_experiment
     assert digests(history, "twin") == digests(history, "fast")
     second = launch(

@@ -31,7 +31,7 @@ esac
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("command", ["launch", pytest.param("doctor", marks=pytest.mark.slow)])
-def test_a_node_that_does_not_see_the_folder_is_refused_by_name(command, tmp_path):
+def test_the_refusal_of_a_node_without_the_folder_names_the_node(command, tmp_path):
     folder = tmp_path / "shared"
     programs = tmp_path / "bin"
     folder.mkdir()

@@ -97,7 +97,7 @@ def test_a_repeated_release_is_dropped(hub, link):
     assert link.receive(PATIENCE_S) == Stop(reason="enough")
 
 
-def test_progress_without_a_receiver_is_dropped_at_once():
+def test_progress_without_a_receiver_is_dropped_immediately():
     link = Link("ipc:///nowhere/at/all", "w00/1")
     began = time.monotonic()
     link.send(Progress(run=SPEC.ref, milestone=1, step=1, phase="train"))

@@ -90,7 +90,7 @@ def test_a_journal_with_valid_checksums_but_invalid_contents_is_refused(tmp_path
     assert str(experiment_dir) in output
 
 
-def test_list_shows_valid_experiments_beside_invalid_ones(tmp_path):
+def test_list_shows_valid_experiments_beside_invalid_experiments(tmp_path):
     for number, (pattern, replacement) in enumerate(WRONG.values()):
         rewrite_journal(write(tmp_path / f"wrong-{number}", events_of_all_kinds()), pattern, replacement)
     write(tmp_path / "right", planted_effect())

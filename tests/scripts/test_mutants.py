@@ -76,19 +76,19 @@ def test_a_mutant_is_not_located_after_its_code_changed(root):
     assert drawn.locate(root, BUG) is None
 
 
-def test_a_mutated_default_takes_effect_at_import_only(root):
+def test_a_mutated_default_takes_effect_only_at_import(root):
     default = next(mutant for mutant in drawn.draw(root, "esper_ab", 200, 1) if mutant.after == "True")
     assert not drawn.locate(root, default).is_late
 
 
 @pytest.mark.parametrize("path", sorted(drawn.LISTS.glob("*.json")), ids=lambda path: path.stem)
-def test_the_stored_lists_contain_no_duplicate(path):
+def test_the_stored_lists_of_mutants_contain_no_duplicate(path):
     mutants = drawn.read(path)
     assert len({msgspec.structs.astuple(mutant)[:5] for mutant in mutants}) == len(mutants) > 50
 
 
 @pytest.mark.parametrize("path", sorted(drawn.LISTS.glob("*.json")), ids=lambda path: path.stem)
-def test_the_stored_lists_name_files_that_exist(path):
+def test_the_stored_lists_of_mutants_name_existing_files(path):
     """A mutant whose code is gone counts as gone, but its file and its test would no longer be looked at."""
     mutants = drawn.read(path)
     named = {mutant.module for mutant in mutants} | {mutant.by.partition("::")[0] for mutant in mutants if mutant.by}
@@ -101,7 +101,7 @@ def test_generated_tables_are_not_mutated(root, monkeypatch):
     assert drawn.draw(root, "esper_ab", 200, 1) == []
 
 
-def test_in_child_reports_crashes_and_timeouts():
+def test_crashes_and_timeouts_of_a_child_process_are_reported():
     def run_on():
         while True:
             pass

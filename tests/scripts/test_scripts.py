@@ -36,7 +36,7 @@ def test_the_coordination_benchmark_runs_with_its_fake_workers(tmp_path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bank_trains_like_the_benchmarks_loop_over_plain_modules():
+def test_a_bank_trains_like_a_loop_over_plain_modules():
     assert_equal(Case(task="digits", n_envs=7, live_seeds=3), torch.float64, 1e-9)
 
 
@@ -53,7 +53,7 @@ def test_the_command_and_code_behind_every_stored_result_exist():
         assert all((ROOT / code).exists() for code in product.code), name
 
 
-def test_commits_since_counts_commits_to_the_code_behind_stored_results(tmp_path):
+def test_the_age_of_a_stored_result_counts_commits_to_its_code(tmp_path):
     def older_after(name: str) -> int | None:
         (tmp_path / name).write_text(f"{(tmp_path / name).exists()}")
         options = ("-c", "user.name=x", "-c", "user.email=x@example.org")

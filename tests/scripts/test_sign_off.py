@@ -251,7 +251,7 @@ def test_a_part_of_the_sign_off_is_stopped_if_it_exceeds_its_budget(tmp_path, mo
     assert result["problems"] == ["it took longer than its 0 s"]
 
 
-def test_a_part_that_crashes_reports_its_error(tmp_path, monkeypatch):
+def test_a_part_of_the_sign_off_that_crashes_reports_its_error(tmp_path, monkeypatch):
     stand_in_part(monkeypatch, 600)
     env = {**os.environ, "PYTHONPATH": ""}  # so the module is not found
     result = sign_off.run_part("header", env, True, tmp_path / "part")

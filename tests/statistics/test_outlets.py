@@ -61,7 +61,7 @@ def find_caveats(text):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_all_five_outputs_have_the_same_caveats(name, tmp_path):
+def test_all_outputs_of_a_report_have_the_same_caveats(name, tmp_path):
     report_content = make_content(name, tmp_path)
     (tmp_path / VERDICT).write_bytes(render_verdict(report_content))
     answers = json.loads((tmp_path / VERDICT).read_text())["comparisons"]

@@ -54,7 +54,7 @@ def test_the_forget_gates_of_the_memory_start_open():
     assert not any(bias.any() for bias in biases)
 
 
-def test_a_bias_setting_changes_only_the_initial_bias_of_the_first_head():
+def test_a_bias_setting_changes_only_the_bias_of_the_first_head():
     bias = (0.0, 0.5, -3.0, -1.0, 2.0, 0.25)
     plain = weights()
     biased = weights(first_bias=bias)

@@ -13,7 +13,7 @@ SHAPES = arrays.array_shapes(max_dims=2, max_side=5)
 
 
 @given(st.sampled_from([np.float32, np.float64]).flatmap(lambda kind: arrays.arrays(kind, SHAPES)))
-def test_all_finite_equals_a_check_of_every_number(values: np.ndarray) -> None:
+def test_all_finite_checks_every_number(values: np.ndarray) -> None:
     assert all_finite(values) is bool(np.isfinite(values).all())
 
 

@@ -101,7 +101,7 @@ def test_too_few_pairs_for_a_test_are_not_reported_as_aliased(replicates: int):
     assert not any(kind == "aliased" for kind, _, _ in finding_sentences(planned(events, fix_order)))
 
 
-def test_randomly_drawn_positions_never_block_seven_groups():
+def test_randomly_drawn_positions_of_seven_groups_do_not_block_the_verdict():
     """The positions of all 21 pairs are aliased, which blocks only if the square was not drawn."""
     events = Synthetic(groups={name: Shape() for name in "abcdefg"}, replicates=6, episodes=1, n_envs=1).events()
     assert not any(weight == "blocks" for _, weight, _ in finding_sentences(events))
@@ -169,7 +169,7 @@ def give_up_odd_replicates(replicates, *, end):
         (14, "blocks", "16 seeds would separate them: `esper-ab resume --seeds` adds the missing ones."),
     ],
 )
-def test_aliasing_by_lost_seeds_blocks_only_after_the_last_seed(replicates, weight, words):
+def test_lost_seeds_that_alias_positions_block_only_the_final_verdict(replicates, weight, words):
     sentence = finding_sentences(give_up_odd_replicates(replicates, end=14))[
         "aliased", weight, ("shaped", "simplified")
     ]
@@ -197,7 +197,7 @@ def test_a_non_finite_outcome_is_a_finding(value):
     assert [run["run"]["name"] for run in verdict["runs"] if run["outcome"] is None] == ["shaped/3"]
 
 
-def test_a_group_that_improves_with_every_replicate_is_not_called_better():
+def test_a_group_that_improves_with_every_seed_is_not_called_better():
     def add_trend(run, accuracy):
         return accuracy + 9.0 * run.replicate * (run.group_id == "shaped")
 

@@ -339,7 +339,7 @@ def test_faults_outside_any_run_are_noted():
     }
 
 
-def test_conduct_sums_up_runs_faults_work_and_time_per_group():
+def test_the_conduct_of_a_group_sums_up_its_runs_faults_and_time():
     shaped, simplified = conduct(fold([*failed_run(), with_entry("dropped_pair")[-1]]))
     assert (shaped.runs, shaped.finished, shaped.lost, shaped.faults) == (6, 3, 0, {})
     assert (simplified.lost, simplified.faults) == (1, {"worker_death": 1})

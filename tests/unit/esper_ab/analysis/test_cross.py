@@ -43,7 +43,7 @@ def test_observations_of_unequal_length_or_without_a_number_are_refused():
         correlation([1.0, 2.0, np.nan], [1.0, 2.0, 3.0])
 
 
-def test_the_matrix_contains_means_over_runs():
+def test_the_cross_evaluation_contains_means_over_runs():
     history = fold(three_groups())
     matrix = cross_evaluation(history)
     assert matrix.modes == MODES
@@ -81,7 +81,7 @@ def test_a_reward_proportional_to_the_outcome_correlates_fully():
     assert (meanings["flat"].episodes.pearson, meanings["flat"].runs.spearman) == (None, None)
 
 
-def test_missing_rewards_leave_gaps_in_the_matrix():
+def test_missing_rewards_leave_gaps_in_the_cross_evaluation():
     def replace_rewards(run, episode):
         own = {"mine": episode.result.outcome} if run.group_id == "shaped" else {}
         return msgspec.structs.replace(episode, rewards={"broken": None, **own})
@@ -99,7 +99,7 @@ def test_the_cross_evaluation_ignores_lost_runs():
     assert [row.runs for row in matrix.rows] == [5, 6]
 
 
-def test_the_matrix_is_empty_before_any_evaluation():
+def test_the_cross_evaluation_is_empty_before_any_evaluation():
     for events in (planted_effect()[:1], without_evaluations(planted_effect())):
         matrix = cross_evaluation(fold(events))
         assert (matrix.modes, matrix.meanings) == ((), ())

@@ -204,7 +204,7 @@ def test_surprising_evaluations_get_a_remark(groups, starts, ends):
     assert ends in remark
 
 
-def test_only_falling_curves_of_groups_that_train_get_a_remark():
+def test_only_falling_curves_of_training_groups_get_a_remark():
     groups = {"a": Shape(accuracy=60.0), "b": Shape(accuracy=60.0), "untrained": FIXED}
     events = Synthetic(groups=groups, episodes=4).events()
     fell = [line for line in make_remarks(episodes(events, lower_outcome, group="")) if "did not improve" in line]

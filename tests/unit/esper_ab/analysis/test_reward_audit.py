@@ -27,7 +27,7 @@ def test_best_of_n_uses_only_random_schedules() -> None:
     assert findings.shown_n == (1, 4)
 
 
-def test_the_share_paid_by_each_step_is_measured_by_magnitude() -> None:
+def test_the_share_of_a_reward_paid_at_each_step_is_measured_by_magnitude() -> None:
     early, late, never = (
         make_scored(name, OUTCOMES, by_step=by_step)
         for name, by_step in (("early", (3, 1, 0, 0)), ("late", (0, 0, 0, 2)), ("never", (0, 0, 0, 0)))
@@ -38,7 +38,7 @@ def test_the_share_paid_by_each_step_is_measured_by_magnitude() -> None:
     assert rewards[0].paid.tolist() == [0.75, 1, 1, 1]
 
 
-def test_constants_are_sorted_by_their_effect_on_the_favourite() -> None:
+def test_reward_constants_are_sorted_by_their_effect() -> None:
     def make_varied(constant: str, returns: list[float]) -> Varied:
         return Varied(constant=constant, was="1", now="2", returns=tuple(returns))
 

@@ -61,7 +61,7 @@ def test_numpy_numbers_and_arrays_are_accepted():
     assert "seeds=8.0" in refusal_of(lambda: esper_ab.design_comparison(["new", "old"], 8.0, margin=2.0))
 
 
-def test_seeds_for_choosing_come_before_the_judged_seeds():
+def test_seeds_for_choosing_cells_come_before_the_judged_seeds():
     plan = make_plan(cells=["slow", "fast"], choose=4)
     assert plan.choosing == tuple("0123")
     assert plan.replicates == (*"456789", "10", "11")
@@ -74,7 +74,7 @@ def test_unreadable_data_are_refused_in_one_line(tmp_path, monkeypatch, data):
     assert "is no number" not in refusal_of(lambda: esper_ab.judge_outcomes(make_plan(), data))
 
 
-def test_rows_can_be_independent_runs_or_pairs():
+def test_rows_can_be_declared_as_runs_pairs_or_items():
     many = {"new": [71.0 + place % 5 for place in range(40)], "old": [70.0 + place % 7 for place in range(31)]}
     keyed = {group: dict(enumerate(values)) for group, values in many.items()}
     for data, paired, text in ((many, False, "40 and 31 runs"), (keyed, True, "31 pairs")):

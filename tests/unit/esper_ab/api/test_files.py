@@ -122,7 +122,7 @@ def test_an_error_in_the_file_is_reported_in_one_line_with_its_location(write_fi
     assert "\n" not in str(caught.value)
 
 
-def test_an_error_in_an_imported_module_is_located_at_the_line_of_the_import(write_file):
+def test_an_error_in_an_imported_module_is_located_at_the_calling_line(write_file):
     write_file("def broken():\n    raise ValueError('deep')", "elsewhere.py")
     path = write_file("from elsewhere import broken\nexperiment = broken()")
     with pytest.raises(UsageError) as caught:
@@ -130,7 +130,7 @@ def test_an_error_in_an_imported_module_is_located_at_the_line_of_the_import(wri
     assert str(caught.value) == location(path, 2) + "ValueError: deep"
 
 
-def test_the_output_of_an_experiment_file_does_not_go_to_stdout(write_file, tmp_path, capsys):
+def test_the_output_of_an_experiment_file_is_kept_out_of_stdout(write_file, tmp_path, capsys):
     load_declaration(write_file("print('hello')\nexperiment = make('x')"))
     assert capsys.readouterr().out == ""
     assert str(tmp_path) not in sys.path

@@ -60,7 +60,7 @@ def test_pairs_have_the_differences_of_the_outcomes(run):
         assert row["difference"] == pytest.approx(a - b)
 
 
-def test_queries_can_read_comparisons_but_no_files(run):
+def test_queries_cannot_read_files(run):
     sql = "SELECT verdict, count(*) FROM pairs JOIN comparisons USING (a, b) GROUP BY 1"
     assert run.query(sql).fetchall() == [("BETTER", 18)]
     with pytest.raises(UsageError, match="disabled"):
@@ -82,7 +82,7 @@ def test_the_figure_of_effects_has_a_row_per_comparison(run, tmp_path):
         run.plot("x")
 
 
-def test_an_experiment_is_finished_failed_running_or_stale(tmp_path):
+def test_the_state_of_an_experiment_is_finished_failed_running_or_stale(tmp_path):
     finished = load_experiment(write(tmp_path / "finished", planted_effect()))
     failed = load_experiment(write(tmp_path / "failed", failed_run()))
     stale_dir = write(tmp_path / "stale", planted_effect()[:60])
@@ -126,7 +126,7 @@ def test_the_refusal_of_an_unknown_pair_lists_the_known_pairs(run):
         run.comparison("simplified", "shaped")
 
 
-def test_an_unknown_variant_is_refused_with_a_close_name(run):
+def test_the_refusal_of_an_unknown_variant_suggests_a_close_name(run):
     results = Results(run.path, content(run.history), "")
     with pytest.raises(KeyError) as caught:
         results["shapd"]

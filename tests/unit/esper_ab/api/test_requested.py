@@ -154,7 +154,7 @@ def test_changing_one_experiment_object_does_not_change_another():
     assert (untouched.variants, dict(untouched.base_config)) == ([], {})
 
 
-def test_variants_that_differ_in_two_settings_are_listed_with_both():
+def test_variants_that_differ_in_two_settings_are_listed_with_both_settings():
     several = create_experiment("x").add_variant("a").add_variant("b", ppo__lr=0.1, ppo__epochs=2).build()
     assert pairs_by_axes(parse_experiment(several).groups) == {("a", "b"): ("ppo.lr", "ppo.epochs")}
 

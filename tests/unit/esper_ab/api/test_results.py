@@ -24,7 +24,7 @@ def test_the_reason_for_an_early_end_names_cause_log_and_resume_command():
     )
 
 
-def test_the_reason_has_no_resume_command_if_the_error_has_none():
+def test_the_reason_omits_the_resume_command_if_the_error_names_none():
     error = WorkerFailed("worker w00/3 crashed\nthe end of a log:\n  Traceback\n  ValueError")
     reason = early_end(error, Path("one"), fold(planted_effect()))
     assert reason == "worker w00/3 crashed; see `esper-ab logs one`"

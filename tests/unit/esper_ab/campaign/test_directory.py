@@ -37,7 +37,7 @@ def claim_directory(plan):
         return claimed
 
 
-def test_later_experiments_of_the_same_second_get_a_suffix(tmp_path, capsys):
+def test_experiments_started_in_the_same_second_get_a_suffix(tmp_path, capsys):
     claimed = [claim_directory(plan_in(tmp_path / "runs" / "synthetic-1")) for _ in range(3)]
     assert [plan.directory.name for plan in claimed] == ["synthetic-1", "synthetic-1-2", "synthetic-1-3"]
     plans = [plan.parts[0].plan for plan in claimed]
@@ -70,7 +70,7 @@ class WithoutResources(InlineLauncher):
         raise UsageError("no resources")
 
 
-def test_a_directory_is_not_created_if_resources_are_not_available(tmp_path):
+def test_a_directory_is_not_created_if_resources_are_unavailable(tmp_path):
     for generated in ("", "synthetic-1"):
         plan = replace(plan_in(tmp_path / "synthetic-1", generated), launcher=WithoutResources())
         with pytest.raises(UsageError, match="no resources"), claim(plan):

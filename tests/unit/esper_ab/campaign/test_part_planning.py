@@ -46,5 +46,5 @@ def test_the_refusal_of_a_setting_unsupported_by_gpus_suggests_the_cpu():
         plan_on_machine(with_gpu(1e-5), requests.experiment(task="digit"))
 
 
-def test_the_estimate_has_no_separate_cpu_time_without_gpus():
+def test_the_estimate_has_no_separate_time_for_the_cpu_without_gpus():
     assert plan_on_machine(MACHINE, ASKED)[1].on_cpu_s == 0.0

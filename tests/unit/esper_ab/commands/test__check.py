@@ -261,7 +261,7 @@ def test_a_check_ignores_the_incomplete_line_of_a_running_experiment(stopped, op
 
 
 @pytest.mark.parametrize("file", ["experiment.toml", "runs/shaped-0/config.toml"])
-def test_a_check_names_settings_that_differ_from_their_hash(finished, file, capsys):
+def test_a_check_names_settings_that_contradict_their_hash(finished, file, capsys):
     settings = 'episodes = 12\n\n[record]\nsettings = "'
     write_file(finished, file, f'{settings}{settings_sha256({"episodes": 12})}"\n'.encode())
     assert tidy(finished, "--check") == 0
@@ -300,7 +300,7 @@ def test_a_check_refuses_a_path_outside_the_experiment_directory(tmp_path, file)
     assert "policy_file" in examined.damage
 
 
-def test_a_check_reads_an_experiment_directory_in_use(stopped):
+def test_a_check_can_read_an_experiment_directory_in_use(stopped):
     spoil(stopped / NEWEST, "missing")
     with closing(Lock(stopped)):
         examined = examine(stopped)

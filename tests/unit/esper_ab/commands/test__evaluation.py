@@ -114,7 +114,7 @@ def test_impossible_evaluation_plans_are_refused_in_one_line(folder, flags, mess
         ("--groups a,b --margin 10 --binary", "margin 10: outcomes range from 0 to 1"),
     ],
 )
-def test_graded_outcomes_three_groups_and_impossible_margins_are_refused(flags, message):
+def test_unsupported_evaluation_designs_are_refused(flags, message):
     refused = esper_ab("design", "--level", "checkpoints", "--items", "20", *flags.split())
     assert refused.returncode == 2
     assert message in refused.stderr

@@ -72,7 +72,7 @@ def test_interpreter_teardown_is_skipped_unless_user_code_ran(statement, tmp_pat
     assert sorted(process.stdout.splitlines()) == sorted(BEFORE_THE_END[statement])
 
 
-def test_a_memory_error_is_one_line_with_a_remedy(capsys):
+def test_a_memory_error_is_reported_in_one_line_with_a_remedy(capsys):
     @click.command()
     def hungry():
         raise MemoryError("array of 3 TiB")

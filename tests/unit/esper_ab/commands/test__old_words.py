@@ -10,7 +10,7 @@ from esper_ab.commands.cli import TABLE, group, load_command
 
 
 @pytest.mark.parametrize("name", _old_words._COMMANDS)
-def test_an_old_command_is_refused_with_its_present_name(name: str) -> None:
+def test_the_refusal_of_an_old_command_names_its_successor(name: str) -> None:
     assert name not in TABLE
     result = CliRunner().invoke(group, [name, "x"])
     assert (result.exit_code, result.stdout) == (2, "")
@@ -22,7 +22,7 @@ def test_an_old_command_is_refused_with_its_present_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("flag", _old_words._FLAGS)
-def test_an_old_flag_is_refused_with_its_present_name(flag: str) -> None:
+def test_the_refusal_of_an_old_flag_names_its_successor(flag: str) -> None:
     needed, today = _old_words._FLAGS[flag]
     answered = 0
     for name in TABLE:
@@ -40,7 +40,7 @@ def test_an_old_flag_is_refused_with_its_present_name(flag: str) -> None:
     assert not set(named) & _old_words._FLAGS.keys() - {"--output-dir"}
 
 
-def test_an_unknown_word_has_no_suggestion() -> None:
+def test_an_unknown_command_or_flag_gets_no_suggestion() -> None:
     assert not _old_words.command_today("xyzzy")
     assert not _old_words.flag_today("--xyzzy", ["--higher"])
     assert not _old_words.flag_today("--trainer", ["--help"])

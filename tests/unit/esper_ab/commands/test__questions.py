@@ -12,7 +12,7 @@ from support.outcomes.csv_outcomes import csv_text, drawn, rows
 WIDE = "seed,old,new\n" + "".join(f"{seed},{seed * 7 % 5 + 1},{seed * 3 % 7 + 20}\n" for seed in range(8))
 
 
-def test_a_question_without_a_terminal_is_refused_with_the_completed_command(tmp_path, monkeypatch):
+def test_without_a_terminal_a_question_is_refused_with_the_completed_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my wide.csv").write_text(WIDE)
     result = esper_ab("judge", "my wide.csv", "--margin", "2")

@@ -24,7 +24,7 @@ def small():
         (small, "--repeats", "no option --repeats"),
     ],
 )
-def test_an_unknown_option_is_refused_with_the_option_of_the_same_meaning(command, option, message):
+def test_the_refusal_of_an_unknown_option_names_the_equivalent_option(command, option, message):
     with pytest.raises(click.NoSuchOption) as caught:
         command.make_context("x", [option, "3"])
     assert unknown_option(caught.value) == message

@@ -7,7 +7,7 @@ from support.journals.synthetic import Shape, Synthetic
 from esper_ab.commands.cite import command
 
 
-def test_cite_without_experiment_prints_a_citation():
+def test_cite_without_an_experiment_prints_a_citation():
     output = CliRunner().invoke(command, [], catch_exceptions=False).output
     assert output.startswith("@software{esper_ab,\n")
     assert output.endswith("}\n")

@@ -33,7 +33,7 @@ def test_judge_checks_a_requirement_under_a_plan(files):
     assert json.loads(stdout_of(*judged, "--json"))["comparisons"][0]["verdict"] == "BETTER"
 
 
-def test_a_fulfilled_not_worse_than_condition_notes_possible_unseen_failures(files):
+def test_a_fulfilled_requirement_is_printed_with_possible_unseen_failures(files):
     new, old = drawn(16, 0.0)
     stdout_of("design", "--groups", "new,old", "--seeds", "16", "--margin", "9", "--out", "level.json")
     (files / "level.csv").write_text(csv_text(rows(new, old)))

@@ -47,7 +47,7 @@ def test_only_independent_comparisons_add_degrees_of_freedom(groups):
     assert known_from_pairs(history, "EXPERIMENT").df_pairs == (groups - 1) * df_of_one
 
 
-def test_power_and_the_report_of_a_run_agree_on_the_pairs_needed(history):
+def test_power_and_report_agree_on_the_number_of_pairs_needed(history):
     """But for the looks of the new plan, and for its replicates being even."""
     known = known_from_pairs(history, "EXPERIMENT")
     power_answer = answer(known, 8, PowerQuestion(margin=history.design.margin), (8,))

@@ -159,7 +159,7 @@ def test_a_check_of_several_directories_exits_with_the_worst_status(tmp_path, ca
     "link",
     ["checkpoints/link", "checkpoints/shaped", "checkpoints/shaped/0", "policies", "policies/shaped", "tracking"],
 )
-def test_tidy_follows_no_link_out_of_the_experiment_directory(tmp_path, link):
+def test_tidy_does_not_follow_links_out_of_the_experiment_directory(tmp_path, link):
     """Whatever stands behind them, called as our own files are."""
     elsewhere = fill(tmp_path / "elsewhere", "7.pt", "shaped/7.pt", "0/7.pt", "shaped/0/7.pt", ".7.pt.1-2", ".a.json.b")
     files_before = files(elsewhere)

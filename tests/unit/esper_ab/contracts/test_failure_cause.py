@@ -49,7 +49,7 @@ def test_the_cause_of_a_very_long_error_is_found_quickly(long: str) -> None:
         (139, ["core dumped"], "core dumped"),
     ],
 )
-def test_the_cause_of_an_exit_is_its_status_with_the_last_exception_or_line(
+def test_the_cause_of_a_failed_command_is_its_exit_status_and_last_line(
     status: int, lines: list[str], cause: str
 ) -> None:
     assert cause_of_exit(status, lines) == f"exit status {status}, {cause}"

@@ -88,7 +88,7 @@ def test_links_pipes_and_folders_are_not_opened(root):
             open_below(root, name, APPEND)
 
 
-def test_the_folder_itself_may_be_a_link(root, tmp_path):
+def test_the_top_folder_may_be_a_symbolic_link(root, tmp_path):
     (tmp_path / "mine").symlink_to(root)
     write_below(tmp_path / "mine", "a/b/c", b"new")
     assert (root / "a" / "b" / "c").read_bytes() == b"new"
@@ -128,7 +128,7 @@ def test_only_an_empty_folder_is_removed(root):
     assert not (root / "a" / "b").exists()
 
 
-def test_removing_a_folder_tree_removes_nothing_behind_its_links(root, tmp_path):
+def test_removing_a_folder_tree_removes_no_files_behind_links(root, tmp_path):
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "file").touch()
     write_below(root, "c/d/file", b"x")

@@ -75,6 +75,6 @@ def test_messages_of_the_wrong_direction_are_refused(message):
 
 
 @pytest.mark.parametrize("hostile", [b"\x81" * 5000, b"\x91" * 40, b"\xdf\xff\xff\xff\xff", b"\xc7\x01\x05x"])
-def test_hostile_bytes_are_refused_cheaply(hostile):
+def test_hostile_bytes_are_refused(hostile):
     with pytest.raises(ProtocolError):
         decode_from_worker(hostile)

@@ -19,11 +19,11 @@ CURVE = [1.0, 4.0, 2.0, 3.0]
         ("min", 1.0, 0),
     ],
 )
-def test_a_summary_gives_a_number_and_the_place_where_it_is_or_ends(text: str, outcome: float, place: int) -> None:
+def test_a_summary_of_a_curve_gives_its_number_with_the_position(text: str, outcome: float, place: int) -> None:
     assert summarise(read_summary(text), len(CURVE), CURVE.__getitem__) == (outcome, place)
 
 
-def test_a_summary_reads_only_the_numbers_that_it_needs() -> None:
+def test_a_summary_of_a_curve_reads_only_the_required_numbers() -> None:
     read = []
 
     def at(place: int) -> float:
@@ -42,12 +42,12 @@ def test_a_curve_with_a_nan_has_no_outcome(text: str) -> None:
 
 
 @pytest.mark.parametrize("curve", [[math.inf, -math.inf], [1.7e308, 1.7e308]])
-def test_a_mean_that_is_no_number_is_nan(curve: list[float]) -> None:
+def test_a_mean_that_overflows_is_nan(curve: list[float]) -> None:
     assert math.isnan(summarise(read_summary("mean-last-2"), 2, curve.__getitem__)[0])
 
 
 @pytest.mark.parametrize("text", ["best", "mean", "mean-last-", "mean-last-0", "mean-last-1.5", "mean-last-10 ", "Max"])
-def test_another_word_is_refused_with_the_summaries_that_exist(text: str) -> None:
+def test_the_refusal_of_an_unknown_summary_lists_the_known_summaries(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected last, mean-last-K \(as in mean-last-10\), max or min, not '"):
         read_summary(text)
 
@@ -62,7 +62,7 @@ def test_another_word_is_refused_with_the_summaries_that_exist(text: str) -> Non
         ("min", 40, "the smallest of 40 values"),
     ],
 )
-def test_a_summary_of_a_curve_is_said_with_the_number_of_its_values(text: str, total: int, words: str) -> None:
+def test_the_words_of_a_measured_summary_state_the_number_of_values(text: str, total: int, words: str) -> None:
     assert read_summary(text).words_of(total) == words
 
 
@@ -75,5 +75,5 @@ def test_a_summary_of_a_curve_is_said_with_the_number_of_its_values(text: str, t
         ("min", "the smallest value"),
     ],
 )
-def test_a_summary_of_a_plan_is_said_without_a_number_of_values(text: str, words: str) -> None:
+def test_the_words_of_a_planned_summary_state_no_number_of_values(text: str, words: str) -> None:
     assert read_summary(text).words == words

@@ -20,7 +20,7 @@ def test_all_spellings_of_the_number_one_are_read_as_1(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1_0", "\u0661", "\uff11", "0x1", "1,5", "1 0", "e1", "1e", ".", "nano", "1\n2"])
-def test_other_text_is_not_a_number(text: str) -> None:
+def test_text_that_is_not_a_number_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a number"):
         plain_number(text)
 

@@ -14,7 +14,7 @@ from esper_ab.contracts.private_folder import private_folder, remove_private, sc
 # The folder of sockets and keys is private, and its path is short enough for sockets.
 
 
-def test_only_its_owner_may_enter_a_private_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_owner_can_enter_a_private_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as parent:
         monkeypatch.setattr(tempfile, "tempdir", parent)
         folder = private_folder()
@@ -22,7 +22,9 @@ def test_only_its_owner_may_enter_a_private_folder(monkeypatch: pytest.MonkeyPat
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_a_socket_path_fits_despite_a_long_temporary_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_socket_path_is_short_enough_in_a_long_temporary_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     deep = tmp_path / ("x" * 100)
     deep.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))

@@ -24,6 +24,6 @@ def test_the_random_numbers_of_an_rng_path_never_change() -> None:
     assert address.generator().random(3).tolist() == [0.36074453798605133, 0.5116367864986392, 0.2497790796440289]
 
 
-def test_every_replicate_and_unpaired_group_has_its_own_random_numbers() -> None:
+def test_seeds_and_unpaired_groups_have_different_random_numbers() -> None:
     roots = [run_path(seed, replicate, label) for seed in (0, 1) for replicate in (0, 1) for label in ("", "a", "b")]
     assert len({root.generator().random() for root in roots}) == len(roots)

@@ -41,7 +41,7 @@ def write_script(path: Path) -> Path:
         (("/env/bin/python", "/my env/bin/esper-ab"), "'/my env/bin/esper-ab'"),
     ],
 )
-def test_printed_commands_begin_as_typed_if_esper_ab_is_not_on_the_path(started_as, argv, program):
+def test_printed_commands_begin_like_the_typed_command(started_as, argv, program):
     started_as(NOTHING, *argv)
     assert typeable("`esper-ab report x` writes it\nesper-ab list") == f"`{program} report x` writes it\n{program} list"
 
@@ -60,7 +60,7 @@ def test_another_installation_on_the_path_is_not_suggested(started_as, tmp_path)
     assert typeable("esper-ab report x") == "python -m esper_ab report x"
 
 
-def test_spelling_commands_leaves_paths_packages_and_prose_unchanged(started_as):
+def test_replacing_command_names_leaves_paths_and_prose_unchanged(started_as):
     started_as(NOTHING, "python", "bin/esper-ab")
     for text in ("pip install 'esper-ab[ray]'", "esper-ab's package", "/bin/esper-ab list", "--no-binary=esper-ab x"):
         assert typeable(text) == text

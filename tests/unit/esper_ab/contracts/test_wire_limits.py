@@ -29,18 +29,18 @@ class Large(msgspec.Struct, tag="Large"):
     by_name: Annotated[dict[Annotated[str, Meta(max_length=5)], int | bool], Meta(max_length=9)]
 
 
-def test_the_limits_of_a_union_are_the_largest_of_its_members():
+def test_the_size_limit_of_a_union_type_is_that_of_its_largest_member():
     assert limits_of(Small) == WireLimits(entries=0, keys=3, text_bytes=4 * 7)
     assert limits_of(Small | Large) == WireLimits(entries=3, keys=9, text_bytes=4 * 7)
 
 
 @pytest.mark.parametrize("kind", [bytes, object, set[int], msgspec.Raw])
-def test_a_type_without_a_limit_is_refused(kind):
+def test_a_message_type_without_a_size_limit_is_refused(kind):
     with pytest.raises(TypeError, match="has no limit"):
         limits_of(msgspec.defstruct("Other", [("field", kind)]))
 
 
-def test_the_messages_of_both_sides_have_limits():
+def test_all_messages_of_coordinator_and_workers_have_size_limits():
     assert limits_of(WorkerMessage).keys == MOST_KEYS
     for side in (WorkerMessage, CoordinatorMessage):
         limits = limits_of(side)

@@ -23,7 +23,7 @@ def test_sizes_are_written_without_a_power_of_ten(value, digits):
     assert abs(Fraction(text) / Fraction(value) - 1) <= Fraction(51, 100 * 10 ** (digits - 1))
 
 
-def test_comparisons_are_named_by_their_common_groups():
+def test_comparisons_are_described_by_their_common_groups():
     assert named([("a", "b")]) == "a and b"
     assert named([("a", "b"), ("a", "c"), ("b", "c")]) == "any two of a, b, c"
     assert named([("b", "a"), ("c", "a")]) == "a and each of b, c"

@@ -7,7 +7,7 @@ from esper_ab.control.crowding import crowding
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000))
-def test_crowding_is_processes_per_core_and_at_least_1(few, more):
+def test_crowding_is_the_number_of_processes_per_core(few, more):
     cores = len(os.sched_getaffinity(0))
     assert crowding(few) >= 1.0
     assert crowding(few + more) >= (few + more) / cores

@@ -107,7 +107,7 @@ def test_a_worker_that_exits_by_itself_is_reported_at_once(tmp_path):
         assert fleet.any_ending
 
 
-def test_a_limited_number_of_workers_start_at_a_time(tmp_path, monkeypatch):
+def test_the_number_of_workers_starting_at_a_time_is_limited(tmp_path, monkeypatch):
     monkeypatch.setattr(waves, "AT_ONCE", 2)
     launcher = StuckWorkers(obey=True)
     now = time.monotonic()

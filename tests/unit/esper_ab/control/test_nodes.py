@@ -49,7 +49,7 @@ def test_the_devices_of_a_pool_are_numbered_node_by_node(sizes):
         (machine(gpus=1), r"node n2 has H200 \(9.0\), n1 has no GPU: an experiment trains on one kind of GPU"),
     ],
 )
-def test_a_node_with_other_software_or_gpus_is_refused_by_name(other, text):
+def test_the_refusal_of_a_node_with_other_software_names_the_node(other, text):
     with pytest.raises(UsageError, match=text):
         check_alike({"n1": machine(), "n2": other})
     check_alike({"n1": other, "n2": other, "n3": other})
@@ -94,7 +94,7 @@ class NodeLauncher(Launcher):
 
 
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_node_that_does_not_see_the_folder_is_refused_by_name(tmp_path, exists):
+def test_the_refusal_of_a_node_without_the_folder_names_the_node(tmp_path, exists):
     """Without an experiment directory, the nodes must see its nearest existing parent."""
     folder = tmp_path / "experiments" / "mine"
     if exists:

@@ -27,7 +27,7 @@ def test_the_spending_function_has_the_published_values():
     assert shares == sorted(shares)
 
 
-def test_boundaries_equal_the_published_ones():
+def test_boundaries_equal_published_boundaries():
     nominal = compute_boundaries(ALTERNATING, 2, (6, 10, 14, 20), [0.05])[0]
     assert nominal == pytest.approx((8.7e-5, 0.0030, 0.0131, 0.0436), rel=0.02)
     assert nominal[0] == obrien_fleming_spent(0.05, 6 / 20)  # exact; the published one carries 6 % simulation error
@@ -88,7 +88,7 @@ def test_many_looks_spend_alpha_as_planned():
     assert (np.abs(rejected - spent) < 5 * np.sqrt(spent / paths)).all()
 
 
-def test_the_look_after_an_aliased_look_spends_the_alpha_of_both():
+def test_the_look_after_an_aliased_look_spends_the_alpha_of_both_looks():
     sides = [(0, 1)] * 6 + [(1, 0)] * 14
     nominal = compute_boundaries(sides, 2, (6, 10, 20), [0.05])[0]
     assert nominal[0] == 0.0
@@ -140,7 +140,7 @@ def test_futility_bounds_for_many_pairs_equal_those_of_gsdesign(shares, lower, d
 
 
 @pytest.mark.parametrize("positions", [1, 2])
-def test_a_true_difference_of_the_margin_is_given_up_as_often_as_declared(positions):
+def test_futility_stops_miss_a_difference_of_the_margin_as_often_as_declared(positions):
     """On independent draws with few pairs, for any spread, by the t relative to the margin."""
     looks = (6, 10, 14, 20)
     beta = 0.2

@@ -48,14 +48,14 @@ def brute_force(shape, looks, bounds, chances):
 
 @pytest.mark.parametrize("shape", ["paired", "unpaired"])
 @pytest.mark.parametrize("chances", [correlated(0.9, 0.3), correlated(0.5, 0.5), correlated(0.2, 0.6)])
-def test_power_and_error_agree_with_every_sequence_of_outcomes(shape, chances):
+def test_power_and_error_equal_sums_over_all_sequences_of_outcomes(shape, chances):
     looks = (3, 5, 7)
     bounds = (0.26, 0.13, 0.3)
     found = performance(shape, looks, bounds, chances)
     assert [found.a, found.b, found.replicates] == pytest.approx(brute_force(shape, looks, bounds, chances), abs=1e-12)
 
 
-def test_power_of_correlated_pairs_agrees_with_every_sequence_of_outcomes():
+def test_power_of_correlated_pairs_equals_a_sum_over_all_sequences():
     chances = correlated(0.8, 0.5, 0.4)
     found = performance("paired", (6, 7), (0.07, 0.13), chances)
     expected = brute_force("paired", (6, 7), (0.07, 0.13), chances)

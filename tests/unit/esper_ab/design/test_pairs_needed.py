@@ -20,7 +20,7 @@ def test_pairs_needed_matches_the_measured_example():
 
 
 @given(st.floats(0.2, 8.0), st.floats(0.5, 4.0), st.integers(1, 3))
-def test_pairs_needed_is_the_smallest_number_with_the_power(sd, margin, columns):
+def test_pairs_needed_is_the_smallest_number_with_the_requested_power(sd, margin, columns):
     n = pairs_needed(sd, 5, margin, columns=columns).pairs
     assert power(sd, margin, n, 0.05, columns) >= POWER
     assert n >= LEAST_PAIRS
@@ -28,7 +28,7 @@ def test_pairs_needed_is_the_smallest_number_with_the_power(sd, margin, columns)
 
 
 @pytest.mark.parametrize("pairs", [7, 8])
-def test_the_power_with_7_or_8_pairs_counts_claims_of_both_tests(pairs):
+def test_the_power_with_7_or_8_pairs_requires_the_sign_flip_test(pairs):
     """Against simulated experiments, at 0.05."""
     d = np.random.default_rng(pairs).standard_normal((20_000, pairs)) + 1.1
     t = d.mean(axis=1) / d.std(axis=1, ddof=1) * math.sqrt(pairs)
@@ -55,23 +55,23 @@ def test_pairs_needed_counts_millions_of_pairs():
 
 
 @pytest.mark.parametrize(("pairs", "size", "alpha"), [(6, 1.0, 0.05), (12, 0.7, 0.01), (30, 0.5, 0.05)])
-def test_power_equals_statsmodels(pairs, size, alpha):
+def test_the_power_of_one_look_equals_statsmodels(pairs, size, alpha):
     expected = TTestPower().power(size, pairs, alpha / 2.0, alternative="larger")  # the wrong tail does not count
     assert power(2.0, 2.0 * size, pairs, alpha) == pytest.approx(expected, abs=1e-9)
 
 
 @given(st.floats(0.2, 8.0), st.integers(6, 40), st.sampled_from((0.05, 0.0455, 0.0076, 1e-4)), st.integers(1, 3))
-def test_the_smallest_resolvable_difference_has_exactly_the_power(sd, pairs, alpha, columns):
+def test_the_smallest_resolvable_difference_has_exactly_the_requested_power(sd, pairs, alpha, columns):
     size = smallest_resolvable(sd, pairs, alpha, columns)
     assert power(sd, size, pairs, alpha, columns) == pytest.approx(POWER, abs=1e-6)
 
 
-def test_no_difference_is_resolvable_without_degrees_of_freedom_or_a_bound():
+def test_no_difference_is_resolvable_without_degrees_of_freedom():
     assert smallest_resolvable(1.0, 2, 0.05, columns=2) is None
     assert smallest_resolvable(1.0, 9, 0.0) is None
 
 
-def test_pairs_needed_evaluates_a_varying_bound_at_each_number_of_pairs():
+def test_pairs_needed_uses_the_bound_at_each_number_of_pairs():
     fixed = pairs_needed(3.0, 9, 2.0, 0.05)
     late = pairs_needed(3.0, 9, 2.0, lambda pairs: 0.05 if pairs >= 40 else 0.0)
     assert fixed.pairs < 40

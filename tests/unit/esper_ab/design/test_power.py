@@ -137,7 +137,7 @@ def test_sharing_alpha_among_comparisons_costs_power():
 
 
 @pytest.mark.parametrize(("sd", "margin"), [(3.15, 2.0), (2.0, 2.0), (7.0, 2.0), (0.1, 2.0)])
-def test_the_number_of_seeds_needed_is_the_smallest_even_number_with_the_power(sd, margin):
+def test_the_number_of_seeds_needed_is_the_smallest_sufficient_even_number(sd, margin):
     question = PowerQuestion(margin=margin)
     needed = replicates_needed(sd, None, question, make_rng())
     assert needed.low == needed.replicates == needed.high

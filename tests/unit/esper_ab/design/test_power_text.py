@@ -177,7 +177,7 @@ def test_futility_stops_lower_the_power_of_a_plan():
 
 
 @pytest.mark.parametrize("changes", [{"seeds": 5}, {"seeds": 6, "open_ended": True}])
-def test_a_plan_without_a_verdict_or_an_end_has_no_power_line(changes):
+def test_a_plan_without_a_possible_verdict_has_no_power_line(changes):
     design = fake_plans.plan(**changes).design
     assert [design_power_line(design, sd) for sd in (None, 2.0)] == ["", ""]
 
@@ -223,7 +223,7 @@ def make_noise(components: Components, episodes: int = 24, n_envs: int = 8) -> E
     )
 
 
-def test_the_saving_by_more_episodes_is_stated_conservatively() -> None:
+def test_the_saving_from_more_episodes_is_stated_conservatively() -> None:
     """With 800 episodes the share of 0.87 falls to a fiftieth: 0.13 + 0.87 / 50 instead of 1 / 50."""
     noise = make_noise(CLIPPED)
     assert share_text(noise) == "100 % (80 % limits 87 to 100)"  # at most all of it

@@ -16,7 +16,7 @@ def test_the_trial_order_is_determined_by_its_seed():
     assert {arms for arms, _ in drawn} == {("new", "old"), ("old", "new")}
 
 
-def test_an_odd_number_of_replicates_ends_after_its_last_block():
+def test_an_odd_number_of_replicates_can_be_ordered():
     _, order = draw_order(7, ("new", "old"), 1)
     assert len(order) == 14
     assert order.count("A") == 7

@@ -52,7 +52,7 @@ def _zip(path):
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith("r.") else "",
 )
-def test_a_file_in_another_format_is_refused_with_its_format_and_remedy(tmp_path, name, write, complaint):
+def test_the_refusal_of_a_foreign_binary_file_names_its_format(tmp_path, name, write, complaint):
     path = tmp_path / name
     write(path)
     with pytest.raises(UsageError, match=f"{name} is {complaint}"):

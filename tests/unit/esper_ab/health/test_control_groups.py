@@ -75,7 +75,7 @@ def test_memory_kills_are_read_from_the_innermost_group_with_a_counter(tmp_path)
     assert control_groups.kills([inner, outer]) == 2
 
 
-def test_the_groups_of_this_process_are_below_the_cgroup_root():
+def test_the_control_groups_of_this_process_are_below_the_cgroup_root():
     assert all(folder.is_relative_to("/sys/fs/cgroup") for folder in control_groups.folders())
 
 
@@ -88,7 +88,7 @@ def ended_worker(exitcode, *, is_local=True):
 
 
 @pytest.mark.parametrize("files", [VERSION_1, VERSION_2])
-def test_a_kill_for_lack_of_memory_is_reported_with_the_limit_of_the_group(tmp_path, monkeypatch, files):
+def test_a_kill_for_lack_of_memory_is_reported_with_the_memory_limit(tmp_path, monkeypatch, files):
     folder = write_group(tmp_path / "a", files)
     monkeypatch.setattr(control_groups, "folders", lambda: [folder])
     watched = ended_worker(-signal.SIGKILL)

@@ -44,7 +44,7 @@ def test_a_file_system_that_is_not_local_has_a_remedy(folder, kind, level, words
     assert bool(diagnosis.remedy) == (level != "ok")
 
 
-def test_a_later_mount_on_the_same_path_hides_the_earlier_one():
+def test_a_later_mount_on_the_same_path_hides_the_earlier_mount():
     mounts = [Mount("/x", "ext4", "rw"), Mount("/x", "nfs", "rw")]
     assert storage.mount_of(Path("/x/y"), mounts).fstype == "nfs"
 

@@ -96,7 +96,7 @@ def numbers_of(record):
 
 @settings(max_examples=40)
 @given(st.data())
-def test_the_last_record_of_an_episode_wins_in_any_order(data):
+def test_the_last_record_of_an_episode_replaces_earlier_records(data):
     """A restarted worker may repeat an episode after later ones were recorded."""
     drawn = data.draw(st.lists(st.tuples(st.integers(0, 7), PLAYED), max_size=20))
     reported = [

@@ -76,7 +76,7 @@ def schema_line(schema, **versions):
 
 
 @pytest.mark.parametrize("schema", [0, SCHEMA - 1, SCHEMA + 1])
-def test_a_line_of_another_schema_is_refused_by_the_name_of_its_writer(schema):
+def test_the_refusal_of_a_line_with_another_schema_names_its_writer(schema):
     with pytest.raises(msgspec.ValidationError, match=f"its schema is {schema}, not {SCHEMA}"):
         decode(schema_line(schema))
     assert event_of(schema_line(schema)) is None
@@ -84,7 +84,7 @@ def test_a_line_of_another_schema_is_refused_by_the_name_of_its_writer(schema):
     assert other_writer(schema_line(schema)) == "esper_ab of another version"
 
 
-def test_other_lines_than_a_foreign_header_name_no_writer():
+def test_only_the_header_of_a_foreign_journal_names_its_writer():
     assert {other_writer(line) for line in (schema_line(SCHEMA, esper_ab="9.1"), FIXED, b"no line", b"\xff")} == {""}
 
 

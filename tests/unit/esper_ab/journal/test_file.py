@@ -31,7 +31,7 @@ def test_a_line_too_long_for_readers_is_not_written(tmp_path, monkeypatch):
     assert (tmp_path / JOURNAL_NAME).read_bytes() == b""
 
 
-def test_a_journal_cut_at_any_byte_continues_and_saves_the_torn_tail(path, journal_bytes):
+def test_a_journal_cut_at_any_byte_can_be_continued(path, journal_bytes):
     whole_lines = [end for end, byte in enumerate(journal_bytes, 1) if byte == ord("\n")]
     for cut in {*range(0, len(journal_bytes), 11), *(end + shift for end in whole_lines for shift in (-1, 0, 1))}:
         path.write_bytes(journal_bytes[:cut])
@@ -102,7 +102,7 @@ def test_an_error_while_saving_a_torn_tail_states_the_number_of_intact_lines(pat
     assert {file.name for file in path.parent.iterdir()} == {".lock", JOURNAL_NAME}
 
 
-def test_lines_are_stamped_by_the_clock_of_the_machine(tmp_path):
+def test_journal_lines_are_stamped_by_the_clock_of_the_machine(tmp_path):
     started = datetime.now(UTC)
     complete(Journal(tmp_path), EVENTS[:1])
     reading = read(tmp_path / JOURNAL_NAME)
@@ -216,7 +216,7 @@ def test_the_journal_refuses_to_write_to_a_changed_file(unwritten):
     Lock(path.parent).close()
 
 
-def test_a_read_error_is_reported_and_releases_the_lock(path, monkeypatch):
+def test_a_read_error_releases_the_lock(path, monkeypatch):
     def fold(events):
         next(events)
         raise OSError(errno.EIO, os.strerror(errno.EIO))

@@ -275,7 +275,7 @@ def test_a_journal_with_an_impossible_event_is_refused(events, text):
     assert str(refused.value) == text
 
 
-def test_an_error_names_the_line_of_the_impossible_event(tmp_path):
+def test_the_error_about_an_impossible_event_names_its_line(tmp_path):
     event, text = AFTER_THE_START[0]
     with pytest.raises(JournalError) as refused:
         load(write(tmp_path / "run", [*EVENTS[:5], event, *EVENTS[5:]]))

@@ -165,7 +165,7 @@ def test_a_lock_is_respected_if_it_may_belong_to_a_writer(path, mode, named, wor
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-def test_another_user_sees_that_an_experiment_is_running():
+def test_other_users_can_see_that_an_experiment_is_running():
     """That user cannot open .lock, so the holder is not named."""
     ask = (
         "import os, sys, pathlib; from esper_ab.journal.lock import holder\n"
@@ -192,7 +192,7 @@ def test_another_user_sees_that_an_experiment_is_running():
         ("fcntl", errno.ENOLCK, UsageError, "events.jsonl: No locks available"),
     ],
 )
-def test_an_error_names_the_file_that_cannot_be_locked(tmp_path, monkeypatch, call, number, kind, words):
+def test_the_error_about_a_failed_lock_names_the_file(tmp_path, monkeypatch, call, number, kind, words):
     monkeypatch.setattr(os if call == "pwrite" else fcntl, call, failing(number))
     with pytest.raises(kind) as refused:
         Journal(tmp_path)

@@ -49,7 +49,7 @@ def test_a_lost_run_has_no_outcome_despite_a_complete_curve(outcome, category):
 
 
 @given(st.lists(st.none() | FINITE, max_size=40))
-def test_means_skip_missing_values_and_are_rounded_once(values):
+def test_means_skip_missing_values(values):
     present = [value for value in values if value is not None]
     exact = float(sum(map(Fraction, present), Fraction(0))) / len(present) if present else None
     assert mean(values) == exact

@@ -39,7 +39,7 @@ def test_progress_does_not_include_episodes_of_lost_runs():
     assert (group.episodes, group.of_episodes) == (5 * 8, 5 * 8)
 
 
-def test_the_live_difference_is_the_mean_of_a_minus_b():
+def test_the_live_difference_is_the_mean_difference_of_complete_pairs():
     experiment = Synthetic(
         groups={"a": Shape(accuracy=60.0), "b": Shape(accuracy=70.0)}, settings={"looks": (3, 6)}, replicates=6
     )

@@ -48,7 +48,7 @@ def two_descriptors_free():
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_a_start_that_fails_for_lack_of_descriptors_leaves_none_open(two_descriptors_free):
+def test_a_failed_start_leaves_no_descriptor_open(two_descriptors_free):
     with pytest.raises(OSError, match="Too many open files"):
         InlineLauncher("support.workers.hanging_worker:main", "tcp").start(order(server_key="a key"))
     for descriptor in two_descriptors_free:
@@ -57,7 +57,7 @@ def test_a_start_that_fails_for_lack_of_descriptors_leaves_none_open(two_descrip
         os.close(descriptor)
 
 
-def test_dump_stacks_raises_no_error_if_the_log_cannot_be_written(tmp_path):
+def test_dumping_stacks_into_an_unwritable_log_raises_no_error(tmp_path):
     worker = InlineLauncher("builtins:repr").start(order(experiment_dir=str(tmp_path / "removed"), log_file="w00.log"))
     worker.dump_stacks()
     assert worker.join(10.0)

@@ -86,7 +86,7 @@ def test_positions_are_drawn_at_random_if_there_are_too_many_groups(n: int, repl
 
 @settings(max_examples=20)
 @given(st.integers(2, 6), st.sampled_from([6, 10, 20]), st.integers(1, 24), st.sampled_from(["spread", "share"]))
-def test_every_comparison_can_be_separated_from_lanes_at_every_look(
+def test_at_every_look_comparisons_can_be_separated_from_lanes(
     n: int, replicates: int, gpus: int, placement: str
 ) -> None:
     """Six groups on twelve devices once had two sets of lanes with three blocks each, which was too few."""
@@ -184,7 +184,7 @@ TRAINED = {"task": "trainer:mine", "trainer": "mine.py", "margin": 1.0, "outcome
         (64, 32, {"devices": ("cpu",)}, 2, r"there are 2 devices \(cpu:0, cpu:1\)"),
     ],
 )
-def test_trainer_runs_use_max_parallel_lanes_unless_a_note_explains_the_limit(
+def test_a_note_explains_if_trainer_runs_use_fewer_lanes_than_allowed(
     seeds: int, most: int, changes: dict[str, object], lanes: int, why: str
 ) -> None:
     """More lanes than cores are useful because a trainer may wait for something else than a core."""
@@ -222,7 +222,7 @@ def test_a_note_warns_of_runs_that_may_exceed_gpu_memory() -> None:
     assert not has_warning(4, devices=("cpu:0",), placement="share")
 
 
-def test_a_note_says_that_more_cpu_lanes_than_cores_share_cores() -> None:
+def test_a_note_says_that_surplus_cpu_lanes_share_cores() -> None:
     plan = planned(experiment(("a", "b", "c")), machine(cores=2))
     assert [lane.name for lane in plan.lanes] == ["cpu:0", "cpu:1", "cpu:2"]
     assert any("3 threads share 2 cores" in note for note in plan.notes)
@@ -264,7 +264,7 @@ def comparable_specs(plan: Plan, name: str, renamed: str = "") -> list[RunSpec]:
 
 
 @given(st.permutations(["a", "b", "c"]), st.integers(1, 7))
-def test_reordering_or_adding_groups_does_not_change_the_runs_of_others(names: list[str], replicates: int) -> None:
+def test_adding_or_reordering_groups_does_not_change_other_runs(names: list[str], replicates: int) -> None:
     this_machine = machine(cores=3)
 
     def plan_of(*chosen: str) -> Plan:

@@ -71,7 +71,7 @@ def test_the_duration_is_proportional_to_episodes_and_steps() -> None:
     assert duration(eval_episodes=16, episodes=2, steps=10, seeds=6, n_envs=16) > 1.5 * once
 
 
-def test_several_devices_per_run_save_no_time() -> None:
+def test_several_devices_per_run_do_not_shorten_the_estimate() -> None:
     """One interpreter launches the kernels of all GPUs, and CPU devices take turns."""
 
     def slowdown(this_machine: Machine) -> float:

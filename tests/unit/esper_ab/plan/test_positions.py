@@ -107,7 +107,7 @@ def with_unequal_discounts(**reward: object) -> dict[str, object]:
         ),  # its stage term is never neutral
     ],
 )
-def test_a_note_appears_only_in_plans_with_its_condition(words: str, appears: bool, changes: dict[str, object]) -> None:
+def test_each_note_appears_only_if_its_condition_holds(words: str, appears: bool, changes: dict[str, object]) -> None:
     assert (words in "\n".join(planned(experiment(n_envs=4, **changes), machine()).notes)) is appears
 
 
@@ -134,7 +134,7 @@ UNEQUAL = msgspec.structs.replace(
         ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
     ],
 )
-def test_positions_can_matter_for_each_source_of_nondeterminism(changes, this_machine, because):
+def test_positions_can_matter_under_each_source_of_nondeterminism(changes, this_machine, because):
     asked = experiment(**{"seeds": 10} | changes)
     assert positions_could_matter_by(resolve(asked, this_machine, "x", 16), this_machine) == because
     plan = planned(asked, this_machine)

@@ -86,7 +86,7 @@ def test_experiment_toml_records_versions_and_devices(tmp_path: Path) -> None:
     assert set(record["devices"]) == {"cpu:0", "cpu:1"}
 
 
-def test_the_plan_text_describes_the_runs_and_fits_the_width() -> None:
+def test_the_plan_text_fits_the_width_of_the_terminal() -> None:
     plan = planned("shaped", "wait", seeds=20, sets=("ppo.lr=0.5",))
     cost = estimate(plan.experiment, plan.lanes, MACHINE)
     text = plan_text(plan, MACHINE, cost, Path("runs/x"))

@@ -41,7 +41,7 @@ def trainer_plan(trainer: str = "mine.py", episodes: int = 4, **facts: object) -
     return requests.planned(requests.asked(group=groups, **settings), this_machine), this_machine
 
 
-def test_a_short_plan_has_six_lines() -> None:
+def test_the_short_text_of_a_plan_has_six_lines() -> None:
     assert plan_lines(power="Finds much.") == [
         "Is the held-out accuracy on digits higher with a than with b?",
         "12 runs (2 groups x 6 seeds), 4 at a time on 4 CPU cores, about 2 min (a rough estimate)",
@@ -52,7 +52,7 @@ def test_a_short_plan_has_six_lines() -> None:
     ]
 
 
-def test_a_plan_with_unknown_power_has_five_lines() -> None:
+def test_the_short_text_of_a_plan_with_unknown_power_has_five_lines() -> None:
     assert len(plan_lines()) == 5
     assert "" not in plan_lines()
 
@@ -83,7 +83,7 @@ def test_a_plan_with_unknown_power_has_five_lines() -> None:
         ({"open_ended": True}, "Can decide after any seed from the 6th on, at 5 % in all; margin 2 points."),
     ],
 )
-def test_a_plan_says_when_it_decides_and_at_which_error_rate(changes: dict[str, object], line: str) -> None:
+def test_the_plan_text_states_looks_and_error_rate(changes: dict[str, object], line: str) -> None:
     """Looks are inserted into a plan of one look, whose bounds are computed quickly."""
     looks = changes.pop("looks", ())
     this_machine = requests.machine()
@@ -179,7 +179,7 @@ def test_unused_gpus_are_listed_with_the_devices() -> None:
         ("python3 src/run.py --lr {lr} {seed} {out}", "run.py"),
     ],
 )
-def test_a_trainer_is_called_by_its_script(trainer: str, name: str) -> None:
+def test_the_plan_text_calls_a_trainer_by_its_script(trainer: str, name: str) -> None:
     plan, _ = trainer_plan(trainer, episodes=1)
     assert question(plan) == f"Is error of {name} lower with slow than with fast?"
 
@@ -237,7 +237,7 @@ def test_a_rehearsal_is_shown_as_a_limit_only_if_it_found_a_problem(changes: dic
 
 
 @pytest.mark.parametrize("width", [48, 100])
-def test_lines_fit_a_terminal(width: int) -> None:
+def test_lines_of_the_plan_text_fit_a_terminal(width: int) -> None:
     plan, this_machine = trainer_plan(repeats=False)
     narrow = short_lines(plan, this_machine, "Finds a difference " * 9, width)
     assert max(map(len, narrow)) <= width

@@ -98,7 +98,7 @@ def test_the_first_screen_mentions_that_idle_runs_are_ended() -> None:
     assert [note for note in trainer_plan.notes[: trainer_plan.limits] if note.startswith("--end-idle: ")]
 
 
-def test_a_plan_has_the_summary_of_a_curve_and_says_it() -> None:
+def test_a_plan_states_the_summary_of_a_curve() -> None:
     plan = plan_trainer(rehearsed(), **COMMAND, outcome_summary="mean-last-10")
     assert {run.trainer and run.trainer.outcome_summary for block in plan.blocks for run in block.runs} == {
         "mean-last-10"
@@ -108,7 +108,7 @@ def test_a_plan_has_the_summary_of_a_curve_and_says_it() -> None:
     )
 
 
-def test_only_a_summary_that_is_given_changes_the_hashes_of_a_plan() -> None:
+def test_only_an_explicit_summary_changes_the_digest_of_a_plan() -> None:
     by_default, last, largest = (
         plan_trainer(rehearsed(), **COMMAND, outcome_summary=text) for text in ("", "last", "max")
     )
@@ -117,7 +117,7 @@ def test_only_a_summary_that_is_given_changes_the_hashes_of_a_plan() -> None:
     assert ["outcome_summary" in text for text in texts] == [False, True]
 
 
-def test_a_note_names_the_checked_files_of_a_command() -> None:
+def test_a_note_names_the_files_of_a_command_that_are_checked() -> None:
     files = msgspec.structs.replace(FACTS, files=("train.py", "conf.yaml"))
     assert "starts only if train.py, conf.yaml has not changed since; other" in in_sentences(files, COMMAND["trainer"])
     no_files = msgspec.structs.replace(FACTS, files=())

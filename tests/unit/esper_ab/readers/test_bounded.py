@@ -8,14 +8,14 @@ import pytest
 from esper_ab.readers.bounded import in_time, more_memory
 
 
-def test_a_function_in_time_returns_or_raises():
+def test_a_function_within_its_time_limit_returns_or_raises():
     assert in_time(lambda: 3, lambda: None, 60.0) == 3
     with pytest.raises(ZeroDivisionError):
         in_time(lambda: 1 // 0, lambda: None, 60.0)
 
 
 @pytest.mark.parametrize("obeys", [True, False])
-def test_a_function_that_exceeds_its_time_is_interrupted_and_then_abandoned(obeys):
+def test_a_function_that_exceeds_its_time_limit_is_interrupted(obeys):
     interrupted = threading.Event()
     late = threading.Event()
     waits_for = interrupted if obeys else late
@@ -25,7 +25,7 @@ def test_a_function_that_exceeds_its_time_is_interrupted_and_then_abandoned(obey
     late.set()
 
 
-def test_memory_beyond_the_limit_is_refused_and_the_limit_is_restored():
+def test_the_memory_limit_is_restored_after_a_refusal():
     limits = resource.getrlimit(resource.RLIMIT_DATA)
     with more_memory(64 << 20):
         assert len(bytearray(8 << 20)) == 8 << 20

@@ -29,7 +29,7 @@ def test_columns_may_be_renamed():
     assert (observations.groups, observations.pair_column) == (("a", "b"), "seed")
 
 
-def test_a_column_of_cells_gives_the_tasks():
+def test_a_column_of_grid_cells_is_read_as_tasks():
     theirs = TWO | {"lr": ["low", "low"]}
     assert observations_of("f", theirs, (2, 3), {"cell": "lr"}).tasks == ("low",)
     assert observations_of("f", TWO | {"group_id": ["x", "y"]}, (2, 3), {"group": "group_id"}).groups == ("x", "y")

@@ -95,7 +95,7 @@ def test_the_user_is_asked_whether_many_shared_run_names_are_items(name):
     assert "On these 60 items, checkpoint new" in judged(columns, rows="items").comparisons[0].headline
 
 
-def test_many_run_names_that_no_groups_share_are_runs():
+def test_run_names_that_groups_do_not_share_name_independent_runs():
     columns = renamed(item_columns(runs=1, items=60, shift=0.3, run_column=""), question="run")
     columns = replaced(columns, "run", lambda row: f"{row['group']}{row['run']}")
     assert judged(columns).comparisons[0].headline.endswith("60 training runs per group.")

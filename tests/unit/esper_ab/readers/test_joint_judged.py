@@ -90,7 +90,7 @@ def test_parts_with_the_same_computation_are_identical(tmp_path):
     assert all("are the same computation" in comparison.headline for comparison in result.judged.comparisons)
 
 
-def test_text_json_and_page_have_the_same_joint_answer(directory):
+def test_every_form_of_a_joint_report_has_the_same_answer(directory):
     result = judge_directory(directory, JOINT, PLAN)
     document = msgspec.json.decode(render_joint_json(result))
     assert [comparison["task"] for comparison in document["judged"]["comparisons"]] == [*TASKS, MEAN]

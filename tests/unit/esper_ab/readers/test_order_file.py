@@ -62,7 +62,7 @@ def test_an_existing_order_is_not_replaced(tmp_path):
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_the_plan_reveals_the_group_of_each_arm(tmp_path, paired):
+def test_the_plan_file_reveals_the_group_of_each_arm(tmp_path, paired):
     plan = plan_of(paired=paired)
     found = observed(tmp_path, plan, filled(plan, 24))
     assert {(row.group, row.value) for row in found.rows} == {("new", 1.0), ("old", 0.0)}
@@ -128,7 +128,7 @@ def test_swapped_items_and_sorted_rows_are_reported_as_departures(tmp_path):
         ({"trial": "2"}, "row 3, column trial: trial 2 is in row 2, too"),
     ],
 )
-def test_invalid_cells_are_refused_with_row_and_column(tmp_path, change, message):
+def test_the_refusal_of_an_invalid_order_cell_names_row_and_column(tmp_path, change, message):
     plan = plan_of()
     rows = filled(plan, 24)
     rows[0] |= change
@@ -164,7 +164,7 @@ def test_trials_after_the_deciding_look_are_not_used(tmp_path, paired):
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_between_two_looks_the_answer_is_that_of_the_last_look(tmp_path, paired):
+def test_between_two_looks_the_answer_of_the_last_look_is_shown(tmp_path, paired):
     plan = plan_of(paired=paired, items=tuple(map(str, range(1, 41))))
 
     def chance(group, block):

@@ -106,7 +106,7 @@ def test_a_run_with_the_state_crashed_is_lost(write):
     assert rows_of([path])[0][0] == ("a", "0", None)
 
 
-def test_a_single_run_is_refused(write):
+def test_a_single_run_is_refused_as_a_comparison(write):
     text = '#{"t_start": 1.5, "env_id": "X"}\nr,l,t\n1.0,100,1.0\n'
     with pytest.raises(UsageError, match="which has one run; name the files of all runs"):
         rows_of([write("a-0/monitor.csv", text)])

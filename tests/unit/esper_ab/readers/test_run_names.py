@@ -35,6 +35,6 @@ def test_an_unusable_name_pattern_is_refused(pattern, message):
         read_names(PATHS, pattern)
 
 
-def test_the_seed_in_a_name_is_preferably_a_number():
+def test_numbers_in_names_are_preferred_as_seeds():
     assert read_names(["my-algo-s1", "other-s2"], "{group}-s{seed}")[0] == RunName(group="my-algo", seed="1")
     assert read_names(["algo-sx", "other-sy"], "{group}-s{seed}")[0] == RunName(group="algo", seed="x")

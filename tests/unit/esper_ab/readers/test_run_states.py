@@ -41,7 +41,7 @@ def test_a_group_that_lost_runs_is_not_called_better():
     assert observations.notes[0] in answer.notes
 
 
-def test_crashed_runs_without_an_outcome_need_no_note():
+def test_crashed_runs_without_an_outcome_cause_no_note():
     """Their empty cells already say that they are lost."""
     observations = read(["finished"] * 15 + ["crashed"], outcomes=[100.0] * 15 + [""])
     assert (observations.rows[-1].value, observations.notes) == (None, ())
@@ -63,6 +63,6 @@ def test_runs_in_unknown_states_are_not_lost(states, name, names):
     assert observations.notes == ()
 
 
-def test_a_run_in_progress_is_refused():
+def test_a_table_with_a_run_in_progress_is_refused():
     with pytest.raises(UsageError, match=r"row 5, column State: the run is running, so its outcome is not final"):
         read(["finished"] * 3 + ["Running"] + ["finished"] * 12)

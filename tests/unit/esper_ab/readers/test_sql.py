@@ -61,7 +61,7 @@ def test_every_column_of_a_view_has_a_value_in_some_row(experiment_dir, view):
         assert any(row[index] is not None for row in answer.rows), column
 
 
-def test_incidents_of_a_failed_run_are_rows(experiment_dir, tmp_path):
+def test_incidents_of_a_failed_run_are_rows_of_a_view(experiment_dir, tmp_path):
     assert query(experiment_dir, "SELECT * FROM incidents").rows == ()
     failed_dir = write(tmp_path / "failed", failed_run())
     answer = query(failed_dir, "SELECT category, run, episode, detail FROM incidents")
@@ -203,7 +203,7 @@ def test_a_view_ignores_later_writes_to_the_journal(tmp_path):
     assert counted == [(60, 59)]
 
 
-def test_long_results_are_cut_only_on_the_terminal(experiment_dir):
+def test_long_query_results_are_truncated_only_on_the_terminal(experiment_dir):
     answer = query(experiment_dir, "SELECT env FROM env_episodes")
     assert len(query_text(answer).splitlines()) == 203
     assert "576 rows; the first 200 are shown" in query_text(answer)
@@ -225,7 +225,7 @@ def test_columns_with_the_same_name_are_numbered(experiment_dir):
     assert relation.to_arrow_table().to_pylist() == [dict(zip(names, range(1, 6), strict=True))]
 
 
-def test_csv_and_table_show_values_as_json(experiment_dir):
+def test_csv_files_and_tables_show_nested_values_as_json(experiment_dir):
     sql = (
         "SELECT true AS yes, [1.5, 'nan'::DOUBLE] AS some, {'a': NULL, 'b': ['x']} AS one, MAP {'k': 2.5} AS map, "
         "NULL AS nothing"

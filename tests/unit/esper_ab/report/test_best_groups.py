@@ -23,7 +23,7 @@ def test_the_set_of_best_groups_is_printed_before_the_pairs():
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_the_first_screen_lists_only_decided_pairs_of_many():
+def test_the_first_screen_of_many_comparisons_counts_the_decided_pairs():
     text = " ".join(render_text(external_report(answer_to({f"g{n}": float(n // 6) * 9 for n in range(7)}))).split())
     assert "Of 21 pairs 6 are decided. All pairs: -v." in text
 

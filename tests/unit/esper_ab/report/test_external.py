@@ -40,7 +40,7 @@ def test_the_json_report_has_the_verdicts_and_departures_of_the_answer():
         assert document["departures"] == list(answer.departures)
 
 
-def test_lines_fit_100_columns():
+def test_lines_of_an_external_report_fit_100_columns():
     tasks = ("one", "two")
     table = [row for task in tasks for row in rows(*drawn(20, 2.0), task=task)]
     text = render_text(external_report(explore(outcomes(table), scales(tasks=tasks), Rule())))

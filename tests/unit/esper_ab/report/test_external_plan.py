@@ -13,5 +13,5 @@ def test_the_text_of_a_plan_has_its_digest_and_the_judge_command():
     assert PLAN.digest in text.replace("\n", " ")
 
 
-def test_lines_fit_100_columns():
+def test_lines_of_an_external_plan_fit_100_columns():
     assert max(map(len, render_plan(PLAN, "plan.json").splitlines())) <= 100

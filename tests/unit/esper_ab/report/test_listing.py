@@ -50,7 +50,7 @@ def test_the_list_page_reloads_only_while_it_is_followed(folder, tmp_path):
     assert "refresh" not in write_page(folder, tmp_path / "page.html")
 
 
-def test_the_list_suggests_report_for_a_finished_experiment_without_a_report(tmp_path):
+def test_the_list_page_suggests_a_command_for_a_missing_report(tmp_path):
     experiment_dir = write(tmp_path / "a folder", planted_effect())
     remedy = f"There is no report yet: `esper-ab report '{experiment_dir}'` writes it."
     assert remedy in status_text(experiment_dir)

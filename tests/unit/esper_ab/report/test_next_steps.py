@@ -58,7 +58,7 @@ def make_content(name: str) -> Content:
         ("running", "esper-ab status 'a folder/x' --follow"),
     ],
 )
-def test_each_state_and_verdict_has_its_next_step(name, command):
+def test_each_state_and_verdict_has_the_expected_next_step(name, command):
     assert next_steps(make_content(name))[0].command == command
 
 
@@ -80,7 +80,7 @@ def test_constant_differences_do_not_raise_doubts_about_the_seed():
     assert "check that the seed" not in text
 
 
-def test_the_log_of_a_failed_run_is_proposed_before_more_runs():
+def test_the_log_of_a_failed_run_is_suggested_before_more_runs():
     report_content = make_content("one seed")
     name, run = next(iter(report_content.history.runs.items()))
     history = replace(report_content.history, runs=report_content.history.runs | {name: replace(run, failed=True)})
@@ -96,7 +96,7 @@ def test_the_log_of_a_failed_run_is_proposed_before_more_runs():
         (1, ""),  # like a command, which allows neither `--outcome-over curve-mean` nor `--episodes`
     ],
 )
-def test_mostly_equal_pairs_lead_to_the_advice_of_a_harder_task(episodes, command):
+def test_a_harder_task_is_suggested_for_mostly_equal_pairs(episodes, command):
     report_content = make_content("open")
     changed = msgspec.structs.replace
     started = report_content.history.started

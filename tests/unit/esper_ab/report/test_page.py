@@ -25,7 +25,7 @@ def text(report_content):
     return render_page(experiment_report(report_content))
 
 
-def test_the_security_policy_of_the_page_allows_only_its_script(text):
+def test_the_security_policy_of_the_page_allows_only_the_embedded_script(text):
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     allowed = dict(part.split(" ", 1) for part in html.unescape(policy).split("; "))
     (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
@@ -52,7 +52,7 @@ def test_the_answer_and_the_next_step_precede_every_fold_of_the_page(report_cont
     assert positions == sorted(positions)
 
 
-def test_a_scrollable_focusable_element_has_a_role_and_a_name(text):
+def test_a_scrollable_element_has_an_accessible_name(text):
     scrolling = re.findall(r'<div [^>]*tabindex="0"[^>]*>', text)
     assert all(re.search(r'role="(region|img)" aria-label="[^"]+"', tag) for tag in scrolling)
     assert '<div class="scroll" tabindex="0" role="region" aria-label="Outcomes by seed">' in scrolling

@@ -49,7 +49,7 @@ def test_the_number_of_evaluation_episodes_is_part_of_the_digest() -> None:
 
 
 @given(st.integers(0, 2**31), st.integers(6, 40), st.sampled_from(["a", "b"]), st.floats(0.1, 9.0))
-def test_the_automatic_number_depends_only_on_task_budget_and_calibration(rng_seed, replicates, name, margin) -> None:
+def test_the_automatic_number_of_episodes_depends_only_on_task_and_budget(rng_seed, replicates, name, margin) -> None:
     """Random seed, name, groups and margin do not change it."""
     changed = experiment(("x", "y", "z"), rng_seed=rng_seed, seeds=replicates, name=name, margin=margin)
     assert choose_eval_episodes(changed) == choose_eval_episodes(experiment())

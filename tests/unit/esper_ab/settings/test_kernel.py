@@ -163,7 +163,7 @@ def precision_on(this_machine: Machine, *amps: str) -> tuple[list[str], list[str
 
 
 @pytest.mark.parametrize("this_machine", [machine(cpu_bf16="avx512_bf16"), gpus("9.0", "8.0"), gpus("9.0", "7.5")])
-def test_automatic_precision_is_off(this_machine: Machine) -> None:
+def test_automatic_mixed_precision_is_off(this_machine: Machine) -> None:
     assert precision_on(this_machine, "auto", "auto")[0] == ["off", "off"]
     amps, (note,) = precision_on(this_machine, "auto", "fp16" if this_machine.names("cuda") else "bf16")
     assert amps[0] == "off"
@@ -176,7 +176,7 @@ def test_bf16_on_a_cpu_without_its_instructions_causes_a_note() -> None:
     assert note.startswith("g0: this CPU has no bf16 instructions")
 
 
-def test_float16_is_accepted_on_older_gpus_and_causes_a_note_on_a_cpu() -> None:
+def test_float16_on_a_cpu_causes_a_note() -> None:
     assert precision_on(gpus("7.5"), "fp16", "off") == (["fp16", "off"], [])
     with pytest.raises(UsageError, match=r"bf16 needs compute capability 8\.0, but cuda:0 has 7\.5.*fp16 or off"):
         precision_on(gpus("7.5"), "bf16")

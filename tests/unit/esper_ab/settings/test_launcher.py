@@ -41,7 +41,7 @@ def test_launcher_flags_override_a_file():
     assert read_launcher_flags(NO_FLAGS) == NOT_GIVEN
 
 
-def test_launcher_arguments_are_read_and_refused_by_their_python_names():
+def test_launcher_arguments_in_python_have_python_names():
     assert asked_launcher({"launcher": "ray", "ray_label": {"kind": "h100"}}, "run_ab_test").own == {
         "ray_label": {"kind": "h100"}
     }

@@ -25,7 +25,7 @@ def load(path: Path) -> Measured:
     return load_option_file(path, DECODER, what="measurement", schema=3, made_by="measure")
 
 
-def test_a_file_is_read_by_its_path_or_its_folder(tmp_path: Path) -> None:
+def test_an_option_file_is_found_by_its_path_or_folder(tmp_path: Path) -> None:
     file = tmp_path / "measurement.json"
     file.write_bytes(msgspec.json.encode(Measured(3, 0.5)))
     assert load(file) == load(tmp_path) == Measured(3, 0.5)
@@ -33,20 +33,20 @@ def test_a_file_is_read_by_its_path_or_its_folder(tmp_path: Path) -> None:
     assert load(file) == Measured(3, 0.5)
 
 
-def test_a_missing_file_is_refused_with_the_command_that_writes_it(tmp_path: Path) -> None:
+def test_the_refusal_of_a_missing_option_file_names_the_command_to_write_it(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^--measurement \S+/measurement\.json: No such file.*`esper-ab measure`"):
         load(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "no json", '{"schema": 3, "value": "high"}'])
-def test_a_file_with_other_contents_is_refused(tmp_path: Path, content: str) -> None:
+def test_an_option_file_with_other_contents_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "some.json").write_text(content)
     with pytest.raises(UsageError, match=r"^--measurement \S+/some\.json: not a measurement of this version: "):
         load(tmp_path / "some.json")
 
 
 @pytest.mark.parametrize("schema", [2, 4])
-def test_a_file_of_another_schema_is_refused_with_both_schemas(tmp_path: Path, schema: int) -> None:
+def test_the_refusal_of_another_schema_names_both_schemas(tmp_path: Path, schema: int) -> None:
     (tmp_path / "some.json").write_bytes(msgspec.json.encode(Measured(schema, 0.5)))
     with pytest.raises(UsageError, match=rf"schema {schema}, but this version reads 3; create it .* `esper-ab m"):
         load(tmp_path / "some.json")

@@ -28,7 +28,7 @@ def test_both_ends_of_an_outcome_range_are_optional(low: int | None, high: int |
 
 
 @pytest.mark.parametrize("text", ["1..1", "1..2..3", "nan..5", "-inf..5", "0..1e200", "1...2"])
-def test_an_invalid_range_is_refused(text: str) -> None:
+def test_an_invalid_outcome_range_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"expected LOW\.\.HIGH"):
         read_range(text)
 
@@ -117,7 +117,7 @@ def test_a_valid_trainer_setting_survives_json(tmp_path: Path, value: TrainerVal
 
 
 @pytest.mark.parametrize(("better", "worst"), [("higher", -1.0), ("lower", 5.0)])
-def test_the_outcome_has_its_declared_direction_and_worst_end(better: str, worst: float) -> None:
+def test_the_outcome_has_the_declared_direction_and_worst_value(better: str, worst: float) -> None:
     settings = {"outcome": "wandb:charts/episodic_return", "outcome_range": "-1..5", "outcome_unit": "J", "margin": 1.0}
     experiment = asked(group=GROUPS, trainer=COMMAND, **{**settings, "outcome_better": better})
     measure = outcome_measure(experiment)

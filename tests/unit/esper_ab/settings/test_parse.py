@@ -15,7 +15,7 @@ from esper_ab.settings.schema import FIELDS
 from esper_ab.settings.values import convert_value
 
 
-def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+def test_a_toml_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
     assert toml(tmp_path, '\ufeffgroups = ["sparse", "wait"]\n').groups == ("sparse", "wait")
 
 
@@ -124,7 +124,7 @@ def test_flags_override_the_settings_of_a_file(tmp_path: Path) -> None:
     assert list(by_name(asked("fast", "wait", toml=file))) == ["fast", "wait"]
 
 
-def test_a_group_table_with_the_name_of_a_reward_mode_has_the_mode(tmp_path: Path) -> None:
+def test_a_group_table_named_after_a_reward_mode_uses_the_mode(tmp_path: Path) -> None:
     file = toml(tmp_path, "[group.simplified]\nppo.lr = 0.2\n[group.b]\nppo.lr = 0.1")
     assert by_name(asked(toml=file))["simplified"].reward.mode == "simplified"
 

@@ -49,14 +49,14 @@ def test_a_file_can_have_settings_for_a_single_task(tmp_path):
     ]
 
 
-def test_a_file_can_list_tasks_and_flags_override_it(tmp_path):
+def test_flags_override_the_tasks_of_a_file(tmp_path):
     text = 'task = ["digits", "mixture"]\n'
     assert [part.name for part in _parse(tmp_path, text)] == ["digits", "mixture"]
     assert [part.name for part in _parse(tmp_path, text, task="digits,synthetic")] == ["digits", "synthetic"]
     assert [part.name for part in _parse(tmp_path, text, task="digits")] == [""]
 
 
-def test_a_grid_has_a_part_per_cell_with_equal_settings_in_all_groups(tmp_path):
+def test_a_grid_has_a_part_per_cell(tmp_path):
     parts = _parse(tmp_path, grid=("ppo.lr=1e-4,1e-3", "episodes=2,4"), groups="shaped,simplified")
     assert [part.name for part in parts] == [
         "ppo.lr=1e-4, episodes=2",
@@ -111,7 +111,7 @@ def test_every_part_has_its_own_folder(name):
         ),
     ],
 )
-def test_a_group_cannot_have_its_own_value_of_a_grid_setting(tmp_path, options, group):
+def test_a_grid_setting_cannot_differ_between_groups(tmp_path, options, group):
     """Otherwise the groups of a pair would differ, and all cells of this group would be the same."""
     with pytest.raises(UsageError, match=f"--grid .*: group '{group}' has its own .*, but all groups in a cell"):
         _parse(tmp_path, **options)

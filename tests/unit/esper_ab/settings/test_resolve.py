@@ -90,7 +90,7 @@ def test_rollouts_other_than_episodes_need_an_outcome_or_a_limit(sets: tuple[str
 TRAINER = {"group": ("slow:trainer.lr=1e-4", "fast:trainer.lr=1e-3"), "trainer": "mine.py", "outcome_better": "lower"}
 
 
-def test_the_preflight_gets_the_trainer_with_the_settings_of_every_group() -> None:
+def test_the_preflight_receives_the_trainer_with_the_settings_of_every_group() -> None:
     question = asked(**TRAINER, margin=1.0, outcome="loss", episodes=7, rehearsal=["steps=2"], rng_seed=3)
     trainer = _questions(question).trainer
     assert trainer is not None

@@ -88,7 +88,7 @@ PLAIN = st.from_regex(r"[A-Za-z0-9_.+-]{1,30}", fullmatch=True)
 
 
 @given(values=st.lists(PLAIN, min_size=2, max_size=4, unique_by=plain_group))
-def test_plain_values_are_kept_in_group_names(values: list[str]) -> None:
+def test_plain_values_of_vary_are_kept_in_group_names(values: list[str]) -> None:
     assert [*by_name(parse_vary(f"lr={','.join(values)}", **TRAINED))] == [f"lr={value}" for value in values]
 
 

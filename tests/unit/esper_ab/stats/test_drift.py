@@ -9,7 +9,7 @@ from support.outcomes.look_designs import pairs_from
 from esper_ab.stats.drift import drift
 
 
-def test_the_slope_of_the_drift_equals_linear_regression():
+def test_the_slope_of_drifting_differences_equals_linear_regression():
     d = np.random.default_rng(1).standard_normal(12) + 0.2 * np.arange(12)
     result = drift(pairs_from(d), 1)
     regression = stats.linregress(np.arange(12), d)

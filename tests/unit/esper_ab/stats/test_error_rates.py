@@ -78,7 +78,7 @@ def test_the_error_rates_agree_with_simulated_plans(looks, kind, comparisons):
         (0.05, (20,), 0.36),
     ],
 )
-def test_rare_collapses_have_the_known_error_rates(share, looks, rate):
+def test_rare_collapses_have_the_expected_error_rates(share, looks, rate):
     plan = LookPlan(looks="one look" if len(looks) == 1 else "several looks", first=looks[0], comparisons=1)
     rare = make_tail(count=round(100 * share), pairs=100, depth=45.0)
     assert rate_of_tail(rare, plan) == pytest.approx(rate, abs=0.03)

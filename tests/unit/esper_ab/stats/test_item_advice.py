@@ -81,7 +81,7 @@ def test_no_number_of_runs_compensates_for_too_few_items():
 
 @settings(deadline=None, max_examples=30)
 @given(st.floats(1.0, 5_000.0), st.floats(0.4, 0.9), st.floats(0.1, 3.0), st.floats(0.1, 3.0), st.floats(0.0, 0.1))
-def test_the_advised_plan_is_the_cheapest(run_cost, factor, v_runs, v_items, v_residual):
+def test_the_advised_numbers_of_runs_and_items_cost_least(run_cost, factor, v_runs, v_items, v_residual):
     se = (v_runs + v_items - v_residual) ** 0.5
     estimate = msgspec.structs.replace(TODAY, v_runs=v_runs, v_items=v_items, v_residual=v_residual, se=se)
     advice = item_advice(estimate, 0.05, factor=factor, run_cost=run_cost)
@@ -98,6 +98,6 @@ def test_expensive_runs_are_replaced_by_items():
     assert cheap.items < dear.items / 1.4
 
 
-def test_there_is_no_item_advice_without_a_test():
+def test_no_item_advice_is_given_without_a_test():
     constant = item_difference(shared_items(np.ones((6, 20)), np.zeros((6, 20)), paired=False), "trainings")
     assert item_advice(constant, 0.05) is None

@@ -259,7 +259,7 @@ def test_noise_shared_by_runs_of_a_pair_cancels():
         (np.full((6, 30), 0.1 + 0.2), np.full((6, 30), 0.3), None),  # only rounding
     ],
 )
-def test_there_is_no_test_without_spread_or_with_one_cluster(level, a, b, clusters):
+def test_item_differences_without_spread_have_no_test(level, a, b, clusters):
     result = item_difference(shared_items(a, b, paired=False, clusters=clusters), level)
     assert (result.se, result.t, result.p, result.df, result.interval(0.05)) == (None, None, None, 0.0, None)
     assert not math.isnan(result.mean)
@@ -268,7 +268,7 @@ def test_there_is_no_test_without_spread_or_with_one_cluster(level, a, b, cluste
     assert result.anytime_interval(20.0) is None
 
 
-def test_there_is_no_test_if_few_clusters_differ():
+def test_item_differences_in_few_clusters_have_no_test():
     """A claim would depend on five of forty scenes; the paired t has the same rule."""
     a = np.zeros((1, 80))
     a[0, [0, 2, 4, 6, 8]] = 1.0
@@ -284,7 +284,7 @@ def test_there_is_no_test_if_few_clusters_differ():
     assert item_difference(apart, "checkpoints").degenerate
 
 
-def test_there_is_no_test_if_a_task_has_a_constant_difference():
+def test_a_constant_difference_in_one_task_prevents_the_item_test():
     tasks = np.repeat([0, 1], 15)
     a = np.where(tasks == 0, 0.3, 0.6)[None]
     result = item_difference(shared_items(a, np.zeros((1, 30)), paired=False, tasks=tasks), "checkpoints")

@@ -21,5 +21,5 @@ def test_the_interval_of_a_single_run_uses_the_pooled_deviation():
 
 
 @pytest.mark.parametrize("groups", [[[1.0], [2.0]], [[1.0, 1.0], [2.0, 2.0]]])
-def test_there_are_no_intervals_without_spread(groups):
+def test_means_without_spread_have_no_intervals(groups):
     assert mean_intervals(groups, 0.05) is None

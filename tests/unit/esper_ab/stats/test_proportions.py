@@ -187,7 +187,7 @@ def test_false_equivalence_of_unpaired_outcomes_has_the_documented_rate(runs, ma
 
 
 @pytest.mark.parametrize("margin", [0.1, 0.15, 0.2])
-def test_looks_after_every_pair_keep_false_equivalence_below_5_percent(margin):
+def test_false_equivalence_stays_below_5_percent_with_a_look_after_every_pair(margin):
     """Exact over 200 pairs, at a true difference of the margin, if all pairs that disagree favour one group."""
     undecided, wrong = {0: 1.0}, 0.0  # probability by the number of pairs that disagree
     for pairs in range(1, 201):

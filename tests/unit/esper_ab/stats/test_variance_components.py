@@ -45,7 +45,7 @@ def test_the_components_add_up_to_the_variance_of_the_outcomes(key, runs, policy
     assert estimate.variance(EPISODES) >= estimate.episode / EPISODES
 
 
-def test_all_pairs_of_three_groups_give_the_degrees_of_freedom_of_two():
+def test_three_groups_have_the_degrees_of_freedom_of_two_comparisons():
     """Each pair's variance is twice a run's; the third pair adds no degree of freedom, so limits stay wide."""
     rng = np.random.default_rng(3)
     a, b, c = (draw_outcomes(rng, 9, 2.0, 3.0) for _ in range(3))

@@ -65,7 +65,7 @@ def test_a_larger_group_with_more_spread_keeps_part_of_the_power(runs, sd, least
     assert sum(p <= 0.05 for p in p_values) > least
 
 
-def test_groups_of_equal_size_have_the_standard_error_of_welch():
+def test_welchs_standard_error_is_used_for_groups_of_equal_size():
     few = [1.0, 1.1, 0.9, 1.0, 1.05, 0.95]
     many = [10.0, -3.0, 4.0, 22.0, 7.0, -60.0]
     assert welch(few, many).t == pytest.approx(stats.ttest_ind(few, many, equal_var=False).statistic)
@@ -79,7 +79,7 @@ def test_groups_of_equal_size_have_the_standard_error_of_welch():
         ([70.0], [72.0, 71.0, 73.0]),  # one run has no spread
     ],
 )
-def test_samples_without_spread_have_no_test(a, b):
+def test_samples_without_spread_have_no_welch_test(a, b):
     result = welch(a, b)
     assert (result.t, result.p, result.interval(0.05), result.degenerate) == (None, None, None, True)
     assert welch([], b) is None

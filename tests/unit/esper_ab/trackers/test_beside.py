@@ -6,7 +6,7 @@ import pytest
 from esper_ab.trackers.beside import fill
 
 
-def test_a_failed_start_of_one_tracker_leaves_none_running(tmp_path):
+def test_no_tracker_keeps_running_if_one_tracker_fails_to_start(tmp_path):
     (tmp_path / "logs" / "tracker-tensorboard.log").mkdir(parents=True)  # where its log would be
     children = psutil.Process().children()
     with pytest.raises(OSError, match=r"tracker-tensorboard\.log"):

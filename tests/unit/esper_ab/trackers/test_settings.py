@@ -35,7 +35,7 @@ def test_only_credentials_are_removed_from_an_error_text(text, expected):
 
 
 @pytest.mark.parametrize("long", [0, 480, 600])
-def test_an_error_of_a_library_is_reported_without_the_password(tmp_path, capfd, long):
+def test_an_error_of_a_tracker_library_is_reported_without_the_password(tmp_path, capfd, long):
     (tmp_path / FOLDER).mkdir()
     why = f"CommError: {'x' * long} API request to http://me:s3cret@127.0.0.1:9/api failed"
     assert _Work(tmp_path, "wandb", "now").fail(why) == 1

@@ -82,7 +82,7 @@ def test_the_best_groups_over_several_tasks_are_those_of_the_mean():
     assert "by the mean over tasks" in best.headline
 
 
-def test_unpaired_groups_are_compared_for_the_best():
+def test_the_best_of_unpaired_groups_can_be_selected():
     rows = [{**row, "run": f"{row['group']}{row['seed']}"} for row in table()]
     for row in rows:
         del row["seed"]

@@ -15,7 +15,7 @@ def test_very_unequal_group_sizes_get_a_caveat(few, many, expected):
     assert any(caveat.startswith("Unequal groups") for caveat in result.caveats) == expected
 
 
-def test_a_caveat_counts_missing_pairs_until_all_are_complete():
+def test_a_caveat_counts_the_missing_pairs():
     def find_missing(result):
         return [caveat for caveat in result.caveats if "planned pairs are complete" in caveat]
 

@@ -28,7 +28,7 @@ def test_only_differences_without_spread_are_degenerate():
     assert [(result.effect, result.degenerate) for result in results] == [(None, True), (None, False)]
 
 
-def test_the_declared_adjustment_decides_and_not_the_plain_test():
+def test_the_adjusted_test_decides_if_it_is_declared():
     pairs = pairs_with_differences(4.5 + 4.0 * (-1.0) ** SIDES + SMALL[:6])
     adjusted = compared(design(6, adjusted=True), pairs)
     plain = compared(design(6), pairs)

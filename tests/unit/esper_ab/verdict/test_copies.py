@@ -50,7 +50,7 @@ NO_COPIES = {
 
 
 @pytest.mark.parametrize("law", NO_COPIES)
-def test_outcomes_equal_by_a_cap_or_a_grid_are_not_copies(law):
+def test_outcomes_made_equal_by_a_cap_or_grid_are_not_copies(law):
     """In 200 files with such outcomes, no question is asked, and at most one file in a hundred has copies named."""
     rng = np.random.default_rng(7)
     files = [{"a": NO_COPIES[law](rng), "b": NO_COPIES[law](rng)} for _ in range(200)]

@@ -9,7 +9,7 @@ from esper_ab.verdict.drift import drift_findings
 
 
 @pytest.mark.parametrize(("slope", "wave"), [(0.06, 0.0), (0.0, 2.0), (0.0, 0.0)])
-def test_both_drift_tests_of_all_comparisons_share_a_level_of_1_percent(slope, wave):
+def test_all_drift_tests_share_a_level_of_1_percent(slope, wave):
     index = np.arange(30)
     noise = np.random.default_rng(3).standard_normal(30)
     pairs = pairs_of(70.0 + slope * index + wave * np.sin(index / 3.0) + noise, np.full(30, 70.0))

@@ -25,7 +25,7 @@ STEPS = [
 ]
 
 
-def test_verdicts_are_tried_in_their_order() -> None:
+def test_the_first_applicable_verdict_is_chosen() -> None:
     assert [verdict for verdict, _ in reversed(STEPS)] == list(Verdict)
     grounds = OPEN
     for verdict, changes in STEPS:

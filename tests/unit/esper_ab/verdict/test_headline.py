@@ -195,7 +195,7 @@ HEADLINES = [
 
 
 @pytest.mark.parametrize(("rule", "a", "b", "changes", "headline"), HEADLINES)
-def test_each_comparison_has_its_headline(rule, a, b, changes, headline):
+def test_each_comparison_has_the_expected_headline(rule, a, b, changes, headline):
     assert compared(rule, pairs_of(a, b), **({"complete": 6} | changes)).headline == headline
 
 
@@ -219,7 +219,7 @@ def test_many_comparisons_with_equal_headlines_share_one_sentence():
 
 
 @pytest.mark.parametrize(("a", "b"), [(HIGH, LOW), (LOW, HIGH), (WIDE, LOW), (LOW, WIDE)])
-def test_mirrored_outcomes_get_the_same_headline_if_lower_is_better(a, b):
+def test_mirrored_outcomes_have_the_same_headline_if_lower_is_better(a, b):
     outcome = msgspec.structs.replace(SIX.outcome, better="lower")
     lower = msgspec.structs.replace(SIX, measures=msgspec.structs.replace(SIX.measures, outcome=outcome))
     mirrored = compared(lower, pairs_of(*(160.0 - np.array(side) for side in (a, b))))

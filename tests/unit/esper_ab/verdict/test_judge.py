@@ -25,7 +25,7 @@ def _judge_rows(table, plan=PLAN):
     return judge(plan, outcomes(table))
 
 
-def test_a_look_is_taken_as_soon_as_its_runs_exist():
+def test_a_look_is_taken_as_soon_as_all_its_runs_exist():
     a, b = drawn(10, 1.5)
     taken = [len(_first_comparison(_judge_rows(rows(a[:n], b[:n]))).progress.looks) for n in range(1, 11)]
     assert taken == [0, 0, 0, 0, 0, 1, 1, 1, 1, 2]
@@ -86,7 +86,7 @@ def test_rows_outside_the_plan_are_reported_as_departures():
     assert result.observations == _judge_rows(known).observations  # no statistic describes them
 
 
-def test_a_group_continues_while_another_comparison_needs_it():
+def test_a_group_continues_until_all_its_comparisons_are_decided():
     plan = _plan(("new", "old", "base"), control="base")
     a, b = drawn(10, 0.2)
     base = [
@@ -114,7 +114,7 @@ def test_runs_after_the_deciding_look_do_not_change_the_decision():
     assert [departure[:8] for departure in result.departures] == ["Not used", "Not used"]
 
 
-def test_a_given_bootstrap_seed_replaces_the_digest_of_the_plan():
+def test_a_given_bootstrap_seed_replaces_the_seed_from_the_plan():
     table = rows(*drawn(10, 1.5))
     other = _plan(alpha=0.04)
     statistics = [

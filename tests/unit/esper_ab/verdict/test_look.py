@@ -26,7 +26,7 @@ SAME = {
 
 @pytest.mark.parametrize("kind", ["t", "anytime"])
 @pytest.mark.parametrize("name", SAME)
-def test_degenerate_differences_have_no_test_interval_or_decision(name, kind):
+def test_degenerate_differences_have_no_test_or_interval(name, kind):
     """No test, no e-value, no interval and no decision, by any test."""
     rule = anytime(looks=()) if kind == "anytime" else design(looks=(20,))
     progress = progress_after(rule, {AB: pairs_from(SAME[name])}, 20)[AB]
@@ -71,7 +71,7 @@ def test_an_open_ended_rule_looks_after_every_replicate():
     assert not progress_after(anytime(), {AB: pairs_from(DULL[:20])}, 20)[AB].finished
 
 
-def test_an_enormous_e_value_is_a_float():
+def test_an_enormous_e_value_does_not_overflow():
     n = 400
     d = (1e3 + 1e-1 * np.random.default_rng(1).standard_normal(n)).tolist()
     look = progress_after(anytime(anytime_after=n - 1), {AB: pairs_from(d)}, n)[AB].looks[-1]
@@ -99,7 +99,7 @@ def test_a_claim_about_binary_outcomes_needs_the_exact_test_and_the_interval(cou
 
 
 @pytest.mark.parametrize(("margin", "exact"), [(50.0, True), (100.0, False)])
-def test_a_margin_as_large_as_a_success_rules_out_the_exact_test(margin, exact):
+def test_the_exact_test_is_not_used_for_a_margin_as_large_as_a_success(margin, exact):
     """Counts, and means over tasks, may happen to be all 0 or 1."""
     (look,) = progress_after(design(looks=(20,), margin=margin), {AB: make_binary_pairs(0, 18, 0, 2)}, 20)[AB].looks
     assert (look.p == pytest.approx(stats.binomtest(18, 18).pvalue)) == exact

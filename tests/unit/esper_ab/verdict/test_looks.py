@@ -105,7 +105,7 @@ def make_differences_with_p(p, sign=1.0):
 
 @given(st.lists(st.floats(1e-9, 0.2), min_size=3, max_size=3), st.sampled_from([0.001, 0.3, 1.0]))
 @settings(max_examples=50)
-def test_only_differences_beyond_the_margin_pass_alpha_on_at_a_single_look(ps, margin):
+def test_at_a_single_look_only_differences_beyond_the_margin_pass_on_alpha(ps, margin):
     """A smaller difference may still be called smaller than the margin, so its share is not free."""
     data = {contrast: pairs_from(make_differences_with_p(p)) for contrast, p in zip((AB, AC, BC), ps, strict=True)}
     progress = progress_after(design((AB, AC, BC), **LAST, margin=margin), data, 20)
@@ -156,7 +156,7 @@ def test_a_decided_comparison_passes_its_alpha_to_later_looks():
         (design((AB, AC), futility=STOPS), NEAR, "futile"),
     ],
 )
-def test_a_small_or_futile_comparison_passes_no_alpha_on(rule, first, decision):
+def test_comparisons_decided_as_small_or_futile_do_not_pass_on_alpha(rule, first, decision):
     progress = progress_after(rule, {AB: pairs_from(first), AC: pairs_from(DULL[: len(first)])}, len(first))
     assert (progress[AB].decision, progress[AC].decision) == (decision, "open")
     assert {look.alpha for look in progress[AC].looks} == {0.025}
@@ -199,7 +199,7 @@ def test_an_extended_plan_requires_stronger_evidence():
     assert [(look.replicates, look.bound_e) for look in longer.looks[4:]] == [(r, 100.0) for r in range(21, 41)]
 
 
-def test_a_comparison_stopped_for_futility_stays_stopped():
+def test_a_comparison_stopped_for_futility_is_not_resumed():
     """Pairs that exist because other groups go on, and an extension, change nothing."""
     later = [*NEAR[:6], *spread(34, 30.0)]
     for rule in (design((AB, AC), futility=STOPS), extended(design((AB, AC), futility=STOPS), 20)):

@@ -52,7 +52,7 @@ def test_a_run_lost_in_one_task_is_lost_in_the_mean_over_tasks(form):
     assert (len(paired.pairs), paired.lost.a, paired.lost.b) == (1, 1, 0)
 
 
-def test_pairs_connected_through_clusters_are_averaged_into_one():
+def test_pairs_connected_through_clusters_are_averaged():
     table = _add_clusters(rows([1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 0.0]), "x", "", "y", "", "", "", "x", "y")
     paired = _pair_rows(table)
     assert [(pair.replicate, pair.a) for pair in paired.pairs] == [(0, (1.0 + 2.0 + 4.0) / 3.0), (2, 3.0)]

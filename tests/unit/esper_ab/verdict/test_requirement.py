@@ -105,7 +105,7 @@ def with_look(comparison, **fields):
     ("better", "left", "right", "low", "high"),
     [("higher", A, B, -1.9, 9.0), ("higher", B, A, -9.0, 1.9), ("lower", A, B, -9.0, 1.9), ("lower", B, A, -1.9, 9.0)],
 )
-def test_not_worse_than_checks_the_unfavourable_limit_of_the_left_group(comparison, better, left, right, low, high):
+def test_the_requirement_not_worse_than_checks_the_unfavourable_limit(comparison, better, left, right, low, high):
     away = math.copysign(0.1, low + high)  # away from the margin, which is 0.1 beyond the limit
     for shift, expected in ((0.0, True), (away, True), (-away, False), (-2.0 * away, False)):
         judged = with_look(comparison, low=low + shift, high=high + shift)
@@ -116,7 +116,7 @@ def test_not_worse_than_checks_the_unfavourable_limit_of_the_left_group(comparis
         assert ("not-worse-than" in find_supported(judged, left, right)) is expected
 
 
-def test_not_worse_than_needs_15_pairs(comparison):
+def test_the_requirement_not_worse_than_needs_15_pairs(comparison):
     good = with_look(comparison, low=1.0, high=9.0)
     baseline = Finding(kind="baseline", weight="caps equivalence", groups=(), sentence="Both are at chance.")
     assert find_supported(good) == {"not-worse-than"}

@@ -22,7 +22,7 @@ CLEAR = pairs_of(BETTER_A, BETTER_B)
 WIDE = np.array([6.0, -5.0, 4.0, -6.0, 5.0, -3.0])
 
 
-def test_the_pairs_needed_depend_on_the_spread_and_never_on_the_difference():
+def test_the_pairs_needed_do_not_depend_on_the_observed_difference():
     low, high = (compared(design(6), pairs_with_differences(WIDE + shift)) for shift in (0.0, 2.0))
     assert low.pairs_needed == high.pairs_needed
     for result in (low, high):

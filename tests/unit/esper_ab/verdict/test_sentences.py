@@ -25,7 +25,7 @@ EQUAL = pairs_of(70.0 + SMALL, np.full(16, 70.0))
         ((5,), ""),  # no look can decide
     ],
 )
-def test_a_comparison_in_progress_names_the_look_that_it_waits_for(looks, sentence):
+def test_a_comparison_in_progress_names_its_next_look(looks, sentence):
     text = compared(msgspec.structs.replace(design(6), looks=looks), PAIRS[:3]).sentence
     assert sentence in text
     assert bool(sentence) == ("It can be decided" in text)
@@ -55,7 +55,7 @@ def test_there_is_no_adjusted_test_with_as_many_positions_as_pairs():
 
 
 @pytest.mark.parametrize(("comparisons", "never"), [(1, False), (6, False), (8, True)])
-def test_the_rule_mentions_if_the_sign_flip_test_can_never_be_passed(comparisons, never):
+def test_the_rule_mentions_that_the_sign_flip_test_can_be_unreachable(comparisons, never):
     """The smallest p of 8 pairs is 0.0078; each of 8 comparisons has 0.00625 of alpha, and is decided without it."""
     sentence = rule_sentence(design(8, comparisons))
     assert "with 7, 8 or 11 to 20 pairs, the exact sign-flip test agrees" in sentence

@@ -64,7 +64,7 @@ WIDE = 12.0 * np.sin(1.7 * np.arange(16.0))
         (BASE + 3.0, BASE, {}),  # a constant difference is its own answer
     ],
 )
-def test_other_undecided_comparisons_get_no_caveat_about_their_shape(a, b, changes):
+def test_ordinary_undecided_comparisons_get_no_caveat_about_shape(a, b, changes):
     assert join_caveats(design(16), a, b, **changes) == ""
 
 

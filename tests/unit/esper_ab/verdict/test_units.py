@@ -17,7 +17,7 @@ def _expect_refusal(call):
 
 @pytest.mark.parametrize("runs", [FRACTIONS, WINS])
 @pytest.mark.parametrize("margin", [1, 2, 50.0])
-def test_a_margin_of_1_or_more_is_refused_for_fractions(runs, margin):
+def test_a_margin_of_1_or_more_is_refused_for_outcomes_between_0_and_1(runs, margin):
     message = _expect_refusal(lambda: esper_ab.compare_outcomes(runs, margin=margin))
     reason = "all 12 outcomes seen are 0 or 1, so no difference is larger than 1; give a margin below 1, "
     if runs is FRACTIONS:
@@ -40,7 +40,7 @@ def test_a_margin_of_1_or_more_is_refused_for_fractions(runs, margin):
         {"new": [-0.01, 0.6, 0.7], "old": [0.5, 0.6, 0.7]},
     ],
 )
-def test_any_margin_is_accepted_for_other_outcomes(runs):
+def test_any_margin_is_accepted_for_outcomes_beyond_1(runs):
     assert esper_ab.compare_outcomes(runs, margin=2).verdicts
     assert esper_ab.compare_outcomes(FRACTIONS, margin=0.99).verdicts
 

@@ -27,7 +27,7 @@ def rewrite(policy: Path, **changes: object) -> None:
 
 
 @pytest.mark.parametrize("device", ["cuda:7", "gpu"])
-def test_a_missing_device_is_refused(policy: Path, device: str) -> None:
+def test_evaluating_on_a_missing_device_is_refused(policy: Path, device: str) -> None:
     with pytest.raises(ValueError, match=f"no device '{device}' here; available: cpu"):
         evaluated(policy, device=device)
 

@@ -138,7 +138,7 @@ def test_a_build_without_a_compiler_leaves_no_library(
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("width", build.built_here())
-def test_every_width_passes_the_address_and_undefined_behaviour_sanitizers(tmp_path: Path, width: str) -> None:
+def test_every_vector_width_passes_the_sanitizers(tmp_path: Path, width: str) -> None:
     """Networks of many shapes under the address and undefined-behaviour sanitizers, in a program of its own."""
     if width not in library.runnable():
         pytest.skip("this processor cannot run it")
@@ -166,7 +166,7 @@ def test_the_installation_has_every_kernel_that_this_processor_can_run() -> None
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("clang++") is None, reason="no Clang on this machine")
-def test_clang_gives_the_known_answer_in_every_width(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clang_gives_the_known_answer_for_every_vector_width(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "clang++")
     shutil.copytree(build.HERE / "src", tmp_path / "src")
     for width in library.runnable():

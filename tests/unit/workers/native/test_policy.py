@@ -186,7 +186,7 @@ def test_float64_functions_are_accurate_to_the_last_digits() -> None:
 
 
 @pytest.mark.parametrize("memory", ["lstm", "none"])
-def test_an_update_beyond_the_target_kl_changes_no_weight(memory: str) -> None:
+def test_a_step_beyond_the_target_kl_changes_no_weight(memory: str) -> None:
     shape = Shape(observation_width=3, hidden=9, head_sizes=(4,), memory=memory)
     _, policy = networks(shape, 1)
     batch = with_log_probs_near(batch_of(Case(shape, 4, 3, memory=False, ragged=False, masked=False, key=1)), policy, 1)
@@ -241,7 +241,7 @@ def test_results_for_a_row_do_not_depend_on_its_batch(case: Case) -> None:
 
 @given(cases())
 @settings(max_examples=30)
-def test_steps_after_the_last_valid_one_are_ignored(case: Case) -> None:
+def test_steps_after_the_last_valid_step_are_ignored(case: Case) -> None:
     (_, policy), (_, poisoned_policy) = (networks(case.shape, case.key) for _ in range(2))
     batch = with_log_probs_near(batch_of(replace(case, ragged=True)), policy, case.key)
     poisoned = {name: array.copy() for name, array in vars(batch).items() if isinstance(array, np.ndarray)}
@@ -270,7 +270,7 @@ def _bits(case: Case, loaded_library: ctypes.CDLL | None = None) -> list[bytes]:
 @pytest.mark.skipif(not {"native-avx2", "native-avx512"} <= set(BUILT), reason="only one fused width runs here")
 @given(cases())
 @settings(max_examples=40)
-def test_wider_vectors_give_the_same_bits(case: Case) -> None:
+def test_policies_with_wider_vectors_give_bit_identical_results(case: Case) -> None:
     assert _bits(case, library.load("native-avx2")) == _bits(case, library.load("native-avx512"))
 
 
@@ -293,7 +293,7 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 @pytest.mark.skipif("native-avx2" not in BUILT, reason="no fused multiply-add here")
 @given(case=cases())
 @settings(max_examples=40)
-def test_narrower_vectors_give_the_same_bits(narrow: ctypes.CDLL, case: Case) -> None:
+def test_policies_with_narrower_vectors_give_bit_identical_results(narrow: ctypes.CDLL, case: Case) -> None:
     assert _bits(case, narrow) == _bits(case, library.load("native-avx2"))
 
 

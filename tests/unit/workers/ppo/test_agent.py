@@ -88,7 +88,7 @@ def test_earlier_episodes_affect_the_inputs_of_a_policy_only_by_normalisation(no
     assert np.array_equal(*inputs) is not normalise
 
 
-def test_diagnostics_describe_the_current_rollout():
+def test_diagnostics_of_an_update_describe_the_current_rollout():
     """Of a policy that is nearly uniform: ln 3 for the op, ln 2 + ln 3 more where the op uses slot and blueprint."""
     (update,) = train(fresh_agent(), range(1))
     used = (np.array(collect(fresh_agent(), 0))[..., 0] != 0).mean()
@@ -303,7 +303,7 @@ def test_continuous_decisions_approach_the_rewarded_action(arithmetic: Arithmeti
 
 
 @pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda arithmetic: arithmetic.kernel)
-def test_greedy_continuous_decisions_are_the_means_of_the_sampled_ones(arithmetic: Arithmetic):
+def test_greedy_continuous_decisions_are_the_means_of_sampled_decisions(arithmetic: Arithmetic):
     agent = continuous_agent(arithmetic)
     agent.frozen = True
     agent.begin_episode(1001)

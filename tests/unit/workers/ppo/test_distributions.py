@@ -93,7 +93,7 @@ LOGITS = st.lists(st.tuples(st.floats(-2000, 2000, width=32), st.booleans()), mi
 
 
 @given(LOGITS, st.floats(0, 1, exclude_max=True) | st.just(np.nextafter(1.0, 0.0)))
-def test_a_choice_is_valid_for_any_logits_mask_and_uniform(logits: list[tuple[float, bool]], uniform: float):
+def test_a_sampled_choice_is_valid_for_any_logits_and_mask(logits: list[tuple[float, bool]], uniform: float):
     numbers, mask = np.array(logits, dtype=np.float32).T[:, None]
     weights = choice_weights(numbers)
     mask = mask.astype(bool)

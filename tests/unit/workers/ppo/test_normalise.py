@@ -40,7 +40,7 @@ def test_normalised_observations_have_mean_0_and_std_1():
     assert normaliser.normalise(np.array([[40.0, 0.6]], dtype=np.float32))[0, 1] == pytest.approx(1.0, abs=1e-5)
 
 
-def test_denormalising_inverts_normalising_returns():
+def test_denormalising_returns_inverts_normalising_them():
     normaliser = ReturnNormaliser()
     normaliser.moments.merge(np.array([[1.0], [5.0], [9.0]]))
     returns = np.array([[2.0, -7.0]])

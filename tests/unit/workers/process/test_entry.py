@@ -87,7 +87,7 @@ def test_a_run_out_of_gpu_memory_is_reported_with_a_remedy() -> None:
         ({"PYTORCH_ALLOC_CONF": "backend:native"}, None),
     ],
 )
-def test_the_gpu_allocator_expands_segments_unless_the_user_configured_it(
+def test_the_gpu_allocator_uses_expandable_segments_by_default(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], expected: str | None
 ) -> None:
     for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):

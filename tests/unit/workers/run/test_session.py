@@ -63,7 +63,7 @@ def test_records_do_not_depend_on_names_or_telemetry(change, reference, tmp_path
 @pytest.mark.parametrize(
     "change", [{"replicate": 1}, {"rng_seed": 6}, {"rng_label": "a"}, {"mode": "simplified"}, {"ppo": {"lr": 1e-3}}]
 )
-def test_seed_reward_and_settings_change_records(change, reference, tmp_path) -> None:
+def test_records_depend_on_seed_reward_and_settings(change, reference, tmp_path) -> None:
     assert digests(make_session(**change), tmp_path)[1] != reference[1]
 
 
@@ -181,7 +181,7 @@ def test_the_last_executed_decision_gets_the_penalty_for_divergence(monkeypatch)
     session.agent.finish_episode(0)
 
 
-def test_the_time_of_an_episode_excludes_waiting_for_its_release(tmp_path) -> None:
+def test_the_time_of_an_episode_excludes_the_wait_for_its_release(tmp_path) -> None:
     session = make_session()
     session._stopwatch._start -= 1e6  # as if it had waited for days
     assert session.train(0, quiet, quiet).timing.total_s < 1e5
@@ -228,9 +228,7 @@ def reward(facts, settings):
 @pytest.mark.parametrize(
     ("value", "complaint"), [("np.nan", "is not finite"), ("np.inf", "is not finite"), ("-1e200", r"is beyond 1e\+40")]
 )
-def test_a_reward_that_is_not_a_usable_number_ends_the_run(
-    tmp_path: Path, controller: str, value: str, complaint: str
-) -> None:
+def test_an_invalid_reward_value_ends_the_run(tmp_path: Path, controller: str, value: str, complaint: str) -> None:
     path = tmp_path / "mine.py"
     path.write_text(BODY.format(value=value))
     session = make_session(controller=controller, mode=f"{path}:reward")

@@ -96,7 +96,7 @@ def test_a_run_of_a_stateless_controller_can_start_at_any_point(controller: str,
     assert rest_of(session, 1, tmp_path).records == undisturbed.records[1:]
 
 
-def test_equal_states_have_equal_bytes(whole: Whole) -> None:
+def test_equal_checkpoint_states_have_equal_bytes(whole: Whole) -> None:
     """However they came about: shared strings and lists of a state leave no trace."""
     for data in whole.states:
         assert state_bytes.to_bytes(state_bytes.from_bytes(data)) == data

@@ -124,7 +124,7 @@ def test_a_restored_barrier_continues_to_the_end(mode, choices):
     assert all(set(world.got[run]) == set(range(LAST + 1)) for run in RUNS)
 
 
-def test_a_restored_block_whose_runs_have_all_arrived_is_released_at_once():
+def test_a_restored_block_is_released_if_all_its_runs_have_arrived():
     positions = {"a/0": (LAST, LAST - 1), "b/0": (LAST, LAST - 1)}
     state, commands = barrier.restore(barrier.begin("lockstep", ("a/0", "b/0"), LAST), positions)
     assert commands == (ReleaseRuns(LAST, ("a/0", "b/0")),)
@@ -171,7 +171,7 @@ MILESTONES = st.integers(-1, LAST)
 
 @pytest.mark.parametrize("mode", MODES)
 @given(st.lists(st.tuples(st.sampled_from(RUNS), MILESTONES, MILESTONES, st.booleans()), max_size=6), st.data())
-def test_a_repeated_arrival_changes_nothing(mode, deaths, data):
+def test_a_repeated_arrival_has_no_effect(mode, deaths, data):
     """It changes nothing after any deaths, and wherever other workers have rejoined."""
     state = begin(mode)
     for run, recorded, released, rejoins in deaths:
@@ -191,7 +191,7 @@ def test_a_repeated_arrival_changes_nothing(mode, deaths, data):
         (barrier.rejoined, 3, "cannot return to milestone 3"),
     ],
 )
-def test_an_impossible_arrival_or_rejoin_raises(event, milestone, why):
+def test_an_impossible_arrival_or_rejoin_raises_an_error(event, milestone, why):
     state, _ = barrier.arrived(barrier.begin("lockstep", RUNS, LAST), "a/0", 0)
     with pytest.raises(ValueError, match=why):
         event(state, "a/0", milestone)

@@ -13,7 +13,7 @@ def test_a_run_is_given_up_after_the_maximum_number_of_deaths_without_progress(m
         assert deaths.count_in_run("a/0", milestone) == (milestones[: n + 1].count(milestone) >= most)
 
 
-def test_deaths_without_a_run_count_until_the_lane_makes_progress():
+def test_deaths_outside_a_run_are_counted_until_the_lane_makes_progress():
     deaths = Deaths(3)
     assert [
         deaths.count_outside_run("cpu:0"),
@@ -30,7 +30,7 @@ def test_three_losses_for_the_same_reason_end_the_experiment():
     assert [deaths.count_given_up(reason) for reason in reasons] == [False, False, False, True]
 
 
-def test_reasons_of_one_run_that_differ_only_in_numbers_are_equal():
+def test_failures_of_one_run_that_differ_only_in_numbers_are_equal():
     deaths = Deaths(3)
     runs = ("a/0", "a/0", "b/0", "a/0", "a/0")
     accounts = ("w1/1: no", "w1/2: no", "w2/1: no", "w1/3: yes", "w1/4: no")

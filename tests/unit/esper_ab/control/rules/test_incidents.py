@@ -53,7 +53,7 @@ def hello(**changes):
         ("", (), "y", False),  # a coordinator without known sources
     ],
 )
-def test_a_worker_with_other_code_than_its_coordinator_causes_a_warning(began, continued, worker, warns):
+def test_a_worker_with_different_code_than_the_coordinator_causes_a_warning(began, continued, worker, warns):
     warning = incidents.other_code(hello(sources=worker), "cpu:0", history_of(began, *continued))
     assert bool(warning) == warns
     expected = f"(sources {worker}) than that with which the experiment began ({continued[-1] if continued else began})"
@@ -146,7 +146,7 @@ EPISODE = next(e.record for e in planted_effect() if isinstance(e, EpisodeRecord
 EVALUATION = next(event.record for event in planted_effect() if isinstance(event, RunEvaluated))
 
 
-def test_failed_environments_are_counted_and_named():
+def test_an_incident_names_the_failed_environments():
     envs = tuple(replace(env, failed=env.env == 1) for env in EPISODE.envs)
     (entry,) = confounders(replace(EPISODE, envs=envs))
     assert (entry.category, entry.run_name, entry.episode) == ("non_finite", EPISODE.run.name, EPISODE.episode)

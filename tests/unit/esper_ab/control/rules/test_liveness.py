@@ -25,7 +25,7 @@ def late_workers(liveness, start, end):
 
 
 @pytest.mark.parametrize(("step_s", "grace_s"), [(0.0, 300.0), (2.0, 300.0), (441.0, 4410.0)])
-def test_the_grace_grows_with_the_steps_of_the_plan(step_s, grace_s):
+def test_the_grace_period_grows_with_the_steps_of_the_plan(step_s, grace_s):
     second, (laggard,) = late_workers(signing_worker(LIMITS.of_steps(step_s), Sign(phase="warm-up")), 0.0, 5000.0)
     assert second == grace_s + 1.0
     assert laggard == Laggard(worker="w00/1", last=Sign(phase="warm-up"), silent_s=second, limit_s=grace_s)

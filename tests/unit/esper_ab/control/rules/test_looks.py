@@ -88,7 +88,7 @@ def test_an_open_ended_plan_adds_blocks_until_its_comparison_is_decided():
     assert identical.replicates == 6, "a comparison of identical computations ends"
 
 
-def test_a_stop_for_futility_is_recorded_and_ends_its_groups():
+def test_a_stop_for_futility_ends_its_groups():
     history = history_at_end(groups=("a1", "a2"), seeds=10, looks=(6, 10), margin=8.0, futility=0.8)
     (look,) = history.looks
     contrast = Contrast(a="a1", b="a2")
@@ -99,6 +99,6 @@ def test_a_stop_for_futility_is_recorded_and_ends_its_groups():
     assert (progress.decision, progress.decided_at) == ("futile", 6)
 
 
-def test_an_experiment_of_one_seed_has_a_look():
+def test_an_experiment_with_one_seed_has_a_look():
     world = World(fake_plans.plan(seeds=1)).to_the_end()
     assert [event.replicates for event in world.journal if isinstance(event, LookTaken)] == [1]

@@ -263,7 +263,7 @@ def states(world):
 
 
 @pytest.mark.parametrize("blameless", [True, False])
-def test_a_death_without_fault_of_the_run_costs_no_run(blameless):
+def test_a_blameless_death_of_a_worker_costs_no_run(blameless):
     world, worker = world_after(3, PLANS["two blocks at once"], limits=limits_of(deaths=1))
 
     def lose_worker():

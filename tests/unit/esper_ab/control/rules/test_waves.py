@@ -9,7 +9,7 @@ LANES = st.integers(0, 9).map("cpu:{}".format)
 
 
 @given(at_once=st.integers(1, 4), acts=st.lists(st.tuples(st.sampled_from(["ask", "over", "turns"]), LANES)))
-def test_a_limited_number_of_workers_start_at_once_in_the_order_of_requests(at_once, acts):
+def test_workers_start_in_waves_in_the_order_of_requests(at_once, acts):
     waves = Waves(at_once)
     waiting = []
     starting = set()

@@ -55,7 +55,7 @@ def test_a_note_mentions_an_incomplete_last_record(tmp_path):
     assert table.notes == ("The last record of events is incomplete: the run was ended, or still goes on.",)
 
 
-def test_a_run_that_ends_without_a_number_is_noted(tmp_path):
+def test_a_note_names_runs_that_end_without_a_number(tmp_path):
     values = [1.5, float("nan"), 2.5, float("inf")]
     (table,) = read_file(write(tmp_path, *(scalar(step, b"loss", value) for step, value in enumerate(values))))
     assert series_of(table, "loss").values.tolist() == [1.5, 2.5]

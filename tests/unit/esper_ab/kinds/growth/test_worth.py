@@ -85,7 +85,7 @@ def test_groups_as_good_as_the_bare_host_are_not_called_equivalent(bare, reporte
     assert verdicts(events)["shaped", "simplified"] is expected
 
 
-def test_chance_level_does_not_cap_a_decided_difference():
+def test_a_decided_difference_is_not_capped_by_a_group_at_chance_level():
     groups = {"shaped": Shape(accuracy=70.0), "simplified": Shape(accuracy=60.0, mode="simplified")}
     events = make_events(groups, chance=60.0)
     assert len(baselines(events)) == 1

@@ -50,18 +50,18 @@ def test_no_parts_of_a_figure_overlap(report_content, name):
         assert min(across, down) < 3.0, "pixels on one another"
 
 
-def test_the_colours_equal_those_of_the_page_in_light_mode():
+def test_the_colours_of_figures_equal_those_of_the_page():
     css = resources.files("esper_ab.report").joinpath("report.css").read_text().partition("@media")[0]
     page_colours = dict(re.findall(r"(--[\w-]+): (#[0-9a-f]{6})", css))
     for colour, variable in style.VARIABLES.items():
         assert page_colours[variable] == colour
 
 
-def test_a_figure_without_data_is_none():
+def test_a_figure_without_data_is_not_drawn():
     assert figures.figure("effects", content(fold(one_replicate()[:1]))) is None
 
 
-def test_figures_load_no_pyplot():
+def test_drawing_figures_does_not_import_pyplot():
     code = "import esper_ab.report.figures.catalogue, sys; sys.exit('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

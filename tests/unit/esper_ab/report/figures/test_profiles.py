@@ -9,7 +9,7 @@ from esper_ab.report.content import content
 from esper_ab.report.figures.profiles import profiles
 
 
-def test_each_profile_is_the_share_of_runs_above_each_threshold():
+def test_each_profile_shows_the_share_of_runs_above_each_threshold():
     report_content = content(fold(three_groups()))
     axes = profiles(report_content).figure.axes[0]
     assert len(axes.lines) == len(report_content.groups)

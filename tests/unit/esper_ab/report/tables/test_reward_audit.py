@@ -23,7 +23,7 @@ def make_tables(*scored: object) -> dict[str, Table]:
         ([9.0, 1.0, 2.0, 3.0, 4.0, 3.0], "has 40.0 %, 10.0 points less than the best"),
     ],
 )
-def test_the_sentence_states_the_outcome_of_the_favourite(returns: list[float], words: str) -> None:
+def test_the_audit_sentence_states_the_outcome_of_the_preferred_behaviour(returns: list[float], words: str) -> None:
     (sentence,) = sentences(findings_of(make_reward_audit(OUTCOMES, {"mine": returns})))
     assert sentence.startswith("mine: ")
     assert words in sentence

@@ -35,6 +35,6 @@ def test_the_correlation_of_constant_or_too_few_pairs_is_undefined():
 
 
 @pytest.mark.parametrize(("worth", "text"), [(0.98, "0.98"), (12.3, "12"), (8e19, "over 1000")])
-def test_the_worth_of_a_pair_is_shown_with_two_digits(worth, text):
+def test_the_information_in_a_pair_is_shown_with_two_digits(worth, text):
     correlation = msgspec.structs.replace(pair_correlation([1.0, 2.0, 4.0], [1.0, 3.0, 2.0]), worth=worth)
     assert STATISTIC.show(correlation, None).endswith(f"; a pair is worth {text} unpaired ones")

@@ -41,7 +41,7 @@ def test_the_probability_of_improvement_is_computed_for_300000_runs():
 
 
 @given(paired)
-def test_the_limits_of_improvement_are_score_limits(rows):
+def test_the_interval_of_the_probability_of_improvement_is_a_score_interval(rows):
     improvement = improvement_interval(*columns(rows))
     z = stats.norm.isf(0.025)
     assert 0.0 <= improvement.low <= improvement.a12 <= improvement.high <= 1.0

@@ -14,7 +14,7 @@ from esper_ab.stats.resampling import HONEST_FROM
 
 
 @given(st.lists(accuracies, min_size=1, max_size=30))
-def test_interquartile_mean_is_the_mean_without_a_quarter_at_each_end(runs):
+def test_the_interquartile_mean_leaves_out_a_quarter_at_each_end(runs):
     assert interquartile_means(np.array(runs)) == pytest.approx(stats.trim_mean(runs, 0.25), rel=1e-12, abs=1e-12)
 
 

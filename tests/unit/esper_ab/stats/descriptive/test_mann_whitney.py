@@ -32,7 +32,7 @@ def test_the_mann_whitney_test_equals_scipy(a, b):
 
 
 @pytest.mark.parametrize(("n", "m", "exact"), [(100, 100, True), (101, 100, False), (6, 1_000, True), (300, 50, False)])
-def test_p_is_exact_for_at_most_ten_thousand_combinations(n, m, exact):
+def test_the_mann_whitney_p_is_exact_for_at_most_ten_thousand_combinations(n, m, exact):
     rng = np.random.default_rng(3)
     a = rng.normal(0.2, 1.0, n)
     b = rng.normal(0.0, 1.0, m)

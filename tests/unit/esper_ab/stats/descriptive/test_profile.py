@@ -13,7 +13,7 @@ def test_a_profile_shows_the_share_of_runs_above_each_threshold():
     assert result.b.shares == (1.0, 1.0, 1.0, 0.5, *(0.0,) * 7)
 
 
-def test_the_band_equals_a_percentile_bootstrap():
+def test_the_band_of_a_profile_equals_a_percentile_bootstrap():
     rng = np.random.default_rng(4)
     runs = rng.normal(70.0, 3.0, 17)
     thresholds = np.array([65.0, 68.0, 70.0, 74.0])
@@ -24,6 +24,6 @@ def test_the_band_equals_a_percentile_bootstrap():
     assert (band.low, band.high) == (pytest.approx(low), pytest.approx(high))
 
 
-def test_the_band_has_no_width_outside_the_range_of_runs():
+def test_the_band_of_a_profile_has_no_width_outside_the_range_of_runs():
     band = share_above([1.0, 2.0, 3.0], [0.0, 9.0])
     assert (band.shares, band.low, band.high) == ((1.0, 0.0), (1.0, 0.0), (1.0, 0.0))

@@ -40,7 +40,7 @@ def test_the_signed_rank_p_equals_plain_enumeration_with_ties(rows):
 
 
 @pytest.mark.parametrize("decimals", [1, 12])
-def test_p_of_many_pairs_equals_scipys_normal_approximation(decimals):
+def test_the_signed_rank_p_of_many_pairs_equals_scipys_normal_approximation(decimals):
     a, b = np.round(np.add(np.random.default_rng(4).normal(0.0, 1.0, (2, 150)), [[0.2], [0.0]]), decimals)
     kept = np.round(a - b, 9)
     result = signed_rank(a, b)

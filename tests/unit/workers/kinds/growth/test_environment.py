@@ -98,7 +98,7 @@ def test_several_gpus_work_concurrently() -> None:
     assert [(envs.tolist(), rows) for envs, rows in results] == [([0, 2], [0, 1]), ([1], [0])]
 
 
-def test_cpu_devices_and_a_single_device_work_in_the_main_thread() -> None:
+def test_cpu_devices_work_in_the_main_thread() -> None:
     main = threading.main_thread()
     assert threads(on_cpus(), 0, 1, 2, 3, 4) == [([0, 2, 4], main), ([1, 3], main)]
     assert threads(on_meta_devices(), 1, 3) == [([1, 3], main)]

@@ -37,7 +37,7 @@ def test_the_preflight_reports_an_invalid_schedule(
     assert complaint in problems.get("plan", "")
 
 
-def test_the_cost_of_a_host_equals_one_computed_by_hand() -> None:
+def test_the_cost_of_a_host_equals_a_value_computed_by_hand() -> None:
     by_hand = 3 * 8 * 9 * 32**2 + 8 * 16 * 9 * 16**2 + 16 * 32 * 9 * 8**2 + 32 * 10
     assert task_facts(TASK).host_multiply_adds == by_hand
     assert task_facts(TASK).classes == TASK.host.classes

@@ -131,7 +131,7 @@ def test_a_reward_may_return_any_numeric_type(user_file, body):
         ("facts.seeds.present[:, 1] * 1.0", "^$"),
     ],
 )
-def test_the_preflight_calls_a_user_reward_and_reports_its_problem(user_file, body, problem):
+def test_the_preflight_reports_the_problem_of_a_user_reward(user_file, body, problem):
     path = user_file(f"import numpy as np\ndef mine(facts, settings):\n    return {body}\n")
     user_code = user_reward(f"{path}:mine", 2, lambda doing: None)
     assert re.search(problem, user_code.problem)
@@ -193,7 +193,7 @@ def test_a_changed_copy_of_a_reward_is_refused(tmp_path, user_file):
         find(f"{path}:reward")
 
 
-def test_a_changed_installed_reward_module_is_refused(tmp_path, monkeypatch):
+def test_an_installed_reward_module_that_changed_is_refused(tmp_path, monkeypatch):
     (tmp_path / "priced.py").write_text(PLAIN)
     monkeypatch.syspath_prepend(str(tmp_path))
     find = find_planned("priced:reward", tmp_path / "run")
@@ -265,7 +265,7 @@ LATE = {  # the reward's file, and the files beside it; each is imported when th
 
 @pytest.mark.parametrize("files", LATE.values(), ids=LATE)
 @pytest.mark.parametrize("planned", [False, True])
-def test_a_module_beside_the_reward_file_can_be_imported_late(tmp_path, monkeypatch, files, planned):
+def test_a_reward_can_import_a_neighbouring_module_when_it_is_called(tmp_path, monkeypatch, files, planned):
     """Each of two projects imports its own module, and neither imports the one in the working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))

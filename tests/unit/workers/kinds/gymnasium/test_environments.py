@@ -110,7 +110,7 @@ def test_an_ended_environment_is_observed_as_zeros() -> None:
             assert facts.step[end.env] == 0
 
 
-def test_a_step_limit_truncates_without_terminating() -> None:
+def test_a_step_limit_truncates_an_episode_without_terminating_it() -> None:
     for env, length in ((environments(limit=2), 2), (environments(steps=3), 3)):
         rollout = play(env)
         *_, (_, last_step) = rollout
@@ -171,7 +171,7 @@ def test_a_rollout_has_only_outcomes_of_its_finished_episodes(changes: dict[str,
     assert without_outcome
 
 
-def test_continuing_rollouts_equal_one_long_rollout() -> None:
+def test_continuing_rollouts_equal_a_single_long_rollout() -> None:
     """Piece by piece nobody is reset but at ends."""
     env = environments(steps=5, **ON)
     pieces = [play(env, episode) for episode in range(6)]
@@ -186,7 +186,7 @@ def test_continuing_rollouts_equal_one_long_rollout() -> None:
 
 
 @pytest.mark.parametrize("resumed_at", [1, 2, 5])
-def test_carried_episodes_are_replayed_to_the_same_state(resumed_at: int) -> None:
+def test_episodes_carried_over_a_resume_are_replayed_to_the_same_state(resumed_at: int) -> None:
     whole, first, second = (environments(steps=4, **ON) for _ in range(3))
     expected = [digest(play(whole, episode)) for episode in range(7)]
     for episode in range(resumed_at):

@@ -63,7 +63,7 @@ def test_facts_contain_the_action_received_by_the_environment(dtype: type) -> No
         assert given.tolist() == [[0, 1, 1], [0, 1, 0]]
 
 
-def test_decisions_for_integers_are_rounded_to_the_nearest() -> None:
+def test_decisions_for_integer_actions_are_rounded() -> None:
     codec = Codec(SEEN, spaces.Box(-4, 4, (1,), np.int16))
     decisions = np.array([[-9.0], [-3.9], [-0.7], [-0.2], [0.2], [3.4], [3.9], [9.0]])
     assert codec.given(decisions).ravel().tolist() == [-4, -4, -1, 0, 0, 3, 4, 4]
@@ -80,7 +80,7 @@ def test_decisions_are_clipped_to_the_largest_integer(dtype: type) -> None:
     assert int(high[0]) > limits.max - 4096  # the last number of float64 below it
 
 
-def test_action_bounds_are_those_of_a_box_with_finite_bounds() -> None:
+def test_only_finite_bounds_of_a_box_are_action_bounds() -> None:
     low = np.array([-np.inf, -2.0, 0.0])
     high = np.array([1.0, np.inf, 200.0])
     assert Codec(SEEN, spaces.Box(low, high, dtype=np.float64)).bounds == (None, None, (0.0, 200.0))

@@ -79,7 +79,7 @@ def test_records_depend_on_seed_settings_and_reward(tmp_path: Path) -> None:
     assert len({digests(tmp_path, change)[1] for change in changes}) == len(changes)
 
 
-def test_a_custom_outcome_replaces_the_return_as_outcome(tmp_path: Path) -> None:
+def test_a_custom_outcome_replaces_the_return(tmp_path: Path) -> None:
     user_file = own_file(tmp_path)
     session = gym_session(f"{user_file}:make", outcome=f"{user_file}:outcome", gym={"rollout": "resets"})
     plain = gym_session(f"{user_file}:make", gym={"rollout": "resets"})

@@ -30,6 +30,6 @@ def test_a_port_in_use_is_not_claimed_by_another_run(monkeypatch) -> None:
         assert claimed_again["port"] == port
 
 
-def test_a_command_without_a_port_placeholder_claims_none() -> None:
+def test_a_command_without_a_port_placeholder_claims_no_port() -> None:
     with ports.claimed("python t.py {seed} {out}") as claimed:
         assert not claimed

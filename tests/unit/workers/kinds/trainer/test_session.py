@@ -67,7 +67,7 @@ def test_a_foreign_checkpoint_of_a_trainer_is_refused(tmp_path: Path) -> None:
     assert session.checkpoint() is None
 
 
-def test_a_failed_save_does_not_evaluate_the_state(tmp_path: Path) -> None:
+def test_a_state_that_could_not_be_saved_is_not_evaluated(tmp_path: Path) -> None:
     """On a full disk the evaluation is asked for again and again; what the user's code does is done once."""
     session = python(tmp_path, {}, old="def evaluate(run, state):", new="def evaluate(run, state):\n    run.alive(9)")
     steps = list[int]()

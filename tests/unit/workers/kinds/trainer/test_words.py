@@ -4,13 +4,13 @@ from esper_ab.contracts.rng import RngPath
 from workers.kinds.trainer import words
 
 
-def test_a_fresh_folder_has_no_results_of_an_earlier_attempt(tmp_path: Path) -> None:
+def test_the_folder_of_a_repeated_run_has_no_earlier_results(tmp_path: Path) -> None:
     folder = words.fresh_folder(tmp_path, "runs/a-0/out")
     (folder / "result.json").write_text('{"return": 1}')
     assert list(words.fresh_folder(tmp_path, "runs/a-0/out").iterdir()) == []
 
 
-def test_a_value_is_one_argument_without_shell_expansion() -> None:
+def test_a_value_of_a_placeholder_is_not_expanded_by_a_shell() -> None:
     command = words.words_of("run --lr {lr} '{out}/a b'", {"lr": "1 $(touch x) ; 'y"}, 3, Path("/o"), Path("/"))
     assert command == ["run", "--lr", "1 $(touch x) ; 'y", "/o/a b"]
 

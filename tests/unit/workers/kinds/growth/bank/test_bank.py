@@ -51,7 +51,7 @@ def test_each_row_of_a_bank_behaves_like_a_bank_of_one() -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_training_some_rows_leaves_the_others_unchanged(kernel: HostKernel) -> None:
+def test_training_some_rows_does_not_change_other_rows(kernel: HostKernel) -> None:
     """Other environments, a seed that blends out, and one that has only germinated and is not in the forward pass."""
     (bank, table, split), (untrained, *_) = (crowded(DIGITS, CPU, 53, kernel=kernel) for _ in range(2))
     table.stage[[2, 6], 0], table.alpha[6, 0] = (Stage.GERMINATED, Stage.BLENDING), 0.5

@@ -54,7 +54,7 @@ def test_a_pass_without_ablations_measures_only_the_real_networks(active: np.nda
     assert not any(widening.widens for widening in plan.slots)
 
 
-def test_contributions_equal_those_computed_by_hand() -> None:
+def test_the_contributions_of_seed_modules_equal_those_computed_by_hand() -> None:
     active = np.array([[True, True, False], [False, False, False], [True, True, True]])
     plan = plan_pass(active, ablate=True)
     table = {  # (environment, slots that are on): accuracy

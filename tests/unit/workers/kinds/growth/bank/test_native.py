@@ -78,7 +78,7 @@ def test_an_epoch_with_a_last_batch_of_one_sample_equals_torch(
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_variances_are_accurate_when_the_mean_moves_far(width: str) -> None:
+def test_running_variances_are_accurate_even_if_the_mean_changes_greatly(width: str) -> None:
     """Batches of one image each, some dark and some a hundred thousand times brighter: variances as torch has them."""
     dark = bare(levels=1, pools=0, kernel=1, side=4, batch=1, samples=8)
     centres = torch.tensor([0.0, 1e5] * 4)[:, None, None, None]
@@ -151,7 +151,7 @@ def test_every_vector_width_computes_the_results_of_torch(width: str) -> None:
     assert np.array_equal(by_kernel.real_accuracy, by_kernel.accuracy[by_kernel.plan.real_rows()])
 
 
-def test_other_rows_and_threads_do_not_change_results() -> None:
+def test_results_of_a_row_do_not_depend_on_other_rows_or_threads() -> None:
     """Rows trained together, in two threads, in two calls, or after another network used the same memory."""
     trained_together, table, split = banks(WIDTHS[0])
     torch.set_num_threads(2)

@@ -106,7 +106,7 @@ def grown(name: str, count: int) -> SeedGroup:
     all_rows=st.booleans(),
     on_cpu=st.booleans(),
 )
-def test_several_seed_modules_are_joined_as_one_by_one(
+def test_joining_several_seed_modules_equals_joining_them_one_by_one(
     held: dict[str, list[tuple[Stage, float, Algorithm]]], side: int, size: float, all_rows: bool, on_cpu: bool
 ) -> None:
     """Features, their gradient and those of all parameters; rows without a seed are what they were, to the bit."""
@@ -157,7 +157,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 @pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
 @pytest.mark.parametrize("samples", [BATCH, 5 * BATCH])
-def test_an_epoch_or_a_validation_synchronises_once(waits: Counter[str], amp: str, samples: int) -> None:
+def test_an_epoch_and_a_validation_each_synchronise_once(waits: Counter[str], amp: str, samples: int) -> None:
     """A validation with counterfactuals, for what was right and the losses together."""
     bank, table, split = crowded(TASK, META, samples, amp=amp)
     loss, _ = bank.train_epoch(table, np.arange(ENVS), split, orders(ENVS, samples))
@@ -226,7 +226,7 @@ def jacobian_is_identity(h: torch.Tensor, y: torch.Tensor) -> bool:
 
 
 @pytest.mark.parametrize("algorithm", list(Algorithm))
-def test_an_incubating_seed_module_is_trained_without_changing_the_output(algorithm: Algorithm) -> None:
+def test_an_incubating_seed_module_trains_without_changing_the_output(algorithm: Algorithm) -> None:
     h = features()
     y, p = joined(h, Stage.TRAINING, 0.0, algorithm)
     assert torch.equal(y, h)  # to the bit
@@ -244,7 +244,7 @@ def test_the_host_keeps_its_full_gradient_at_any_alpha(stage: Stage, alpha: floa
 
 
 @pytest.mark.parametrize("stage", BLENDED)
-def test_multiply_scales_the_host_gradient_by_its_factor(stage: Stage) -> None:
+def test_the_multiply_algorithm_scales_the_host_gradient_by_its_factor(stage: Stage) -> None:
     h = features()
     y, p = joined(h, stage, 0.5, Algorithm.MULTIPLY)
     factor = 1.0 + 0.5 * torch.tanh(h.detach() * (p["w"].detach() - 1.0))
@@ -275,7 +275,7 @@ def test_the_gradient_of_a_blending_seed_module_is_scaled_by_alpha() -> None:
     assert torch.allclose(torch.autograd.grad(half.sum(), q["w"])[0], 0.5 * whole)
 
 
-def test_the_bound_limits_delta_to_the_size_of_the_host_per_sample() -> None:
+def test_the_contribution_of_a_seed_module_is_bounded_by_the_host() -> None:
     """And an exact identity has finite gradients."""
     h = features().detach()
     small, large = (delta * bound(delta, h) for delta in (0.1 * h, 50.0 * h))
@@ -286,7 +286,7 @@ def test_the_bound_limits_delta_to_the_size_of_the_host_per_sample() -> None:
     assert torch.equal(gradient, torch.ones_like(h))
 
 
-def test_gradients_of_the_bound_flow_through_delta_only() -> None:
+def test_gradients_of_the_bound_do_not_flow_through_the_host() -> None:
     h = features()
     delta = (3.0 * h.detach()).requires_grad_()
     bounded = delta * bound(delta, h)

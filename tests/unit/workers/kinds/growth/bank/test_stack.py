@@ -73,7 +73,7 @@ def test_a_loan_is_updated_as_by_torch_sgd() -> None:
 
 
 @pytest.mark.parametrize("idle", [0, 5, 7])
-def test_idle_parameters_are_not_lent(idle: int) -> None:
+def test_idle_parameters_of_a_stack_are_not_updated(idle: int) -> None:
     """The last parameters: a gate that nobody looks through."""
     mine = stack()
     values = mine.values.clone()

@@ -90,7 +90,7 @@ def test_a_convolution_of_half_precision_input_returns_half_precision(
 
 
 @pytest.mark.parametrize(("channels", "groups"), [(8, 8), (16, 1), (32, 2), (64, 4), (128, 8), (12, 4)])
-def test_the_number_of_groups_follows_from_the_channels(channels: int, groups: int) -> None:
+def test_the_number_of_normalisation_groups_follows_from_the_channels(channels: int, groups: int) -> None:
     assert norm_groups(channels) == groups
 
 

@@ -132,7 +132,7 @@ def test_a_diverged_host_gets_a_penalty_and_no_further_reward(plays: Recorded) -
 
 
 @pytest.mark.parametrize(("value", "complaint"), [(np.nan, "is not finite"), (1e200, r"is beyond 1e\+40")])
-def test_a_reward_that_is_not_a_usable_number_is_refused(plays: Recorded, value: float, complaint: str) -> None:
+def test_an_invalid_reward_value_is_refused(plays: Recorded, value: float, complaint: str) -> None:
     def broken(facts: StepFacts, settings: RewardSettings) -> Floats:
         return np.where(facts.step == 3, value, facts.val_acc)
 

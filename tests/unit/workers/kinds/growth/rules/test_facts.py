@@ -73,7 +73,7 @@ def test_facts_contain_the_previous_decision() -> None:
     assert facts[2].seeds.potential_before[0, 1] == pytest.approx(1.3)  # GERMINATED, one epoch
 
 
-def test_executing_a_decision_does_not_change_its_facts() -> None:
+def test_executing_a_decision_does_not_change_earlier_facts() -> None:
     rng = np.random.default_rng(7)
     game = Episode(make_lifecycle(4, 20), rng)
     memory = FactsMemory(4, 3, HOST, SETTINGS)

@@ -56,7 +56,7 @@ def test_the_fastest_life_of_a_seed_module_takes_seven_steps() -> None:
     assert [c.contribution for c in game.changes] == [None, None, None, 2.0, 2.0]
 
 
-def test_a_fossil_with_too_little_contribution_does_not_count_as_contributing() -> None:
+def test_a_fossil_with_too_small_a_contribution_is_not_contributing() -> None:
     lifecycle = run(episode(), FASTEST_LIFE, contribution=-3.0).lifecycle
     assert (lifecycle.fossilized[0], lifecycle.contributing[0]) == (1, 0)
 
@@ -128,7 +128,7 @@ def test_a_partial_alpha_target_returns_a_seed_module_to_blending() -> None:
     assert (table.stage[0, 0], table.alpha[0, 0]) == (Stage.HOLDING, 1.0)
 
 
-def test_a_change_of_only_the_blending_algorithm_has_no_speed() -> None:
+def test_changing_only_the_blending_algorithm_starts_no_ramp() -> None:
     gate = decision(op=Op.SET_ALPHA_TARGET, style=GATE_STYLE, alpha_target=FULL)
     game = run(episode(), HELD)
     assert not game.lifecycle.masks(7).mask(HEADS.index("alpha_speed"), gate[:, :6]).any()
@@ -302,7 +302,7 @@ def test_valid_decisions_change_only_one_slot(rng_seed: int, gates: str) -> None
         game.act(random_decisions(view.masks, rng), step)
 
 
-def test_the_last_step_allows_only_fossilizing() -> None:
+def test_the_last_step_of_an_episode_allows_only_fossilising() -> None:
     valid = run(episode(steps=7), HELD).lifecycle.masks(7).valid[0]
     assert valid[Op.FOSSILIZE].tolist() == [True, False, False]
     assert not np.delete(valid, Op.FOSSILIZE, axis=0).any()

@@ -75,7 +75,7 @@ def test_empty_slots_are_zeros_in_the_first_observation() -> None:
 
 
 @pytest.mark.parametrize("slot", range(len(SLOTS)))
-def test_features_of_a_slot_depend_on_that_slot_only(slot: int) -> None:
+def test_features_of_a_slot_depend_only_on_the_slot(slot: int) -> None:
     """Two environments measure the same; only one germinates. They differ in that slot's blocks and nowhere else."""
     game = Episode(make_lifecycle(2), np.random.default_rng(1))
     born = decision(op=Op.GERMINATE, slot=slot, blueprint=2, alpha_target=2)
@@ -166,7 +166,7 @@ def test_the_observation_of_a_stopped_environment_is_zero() -> None:
 
 
 @pytest.mark.parametrize("blueprints", [BLUEPRINTS[:1], BLUEPRINTS[:2]])
-def test_the_blueprint_of_a_seed_module_is_observed_for_any_enabled_blueprints(blueprints: tuple[str, ...]) -> None:
+def test_the_observation_contains_the_blueprint_of_a_seed_module(blueprints: tuple[str, ...]) -> None:
     rules = Rules(steps=5, gates="permissive", max_seeds=0)
     game = Episode(Lifecycle(1, SLOTS, blueprints, rules), np.random.default_rng(2))
     last_blueprint = len(blueprints) - 1

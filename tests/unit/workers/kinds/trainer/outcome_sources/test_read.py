@@ -84,7 +84,7 @@ def test_an_outcome_is_read_from_unusual_file_contents(tmp_path: Path, source: s
         ("a.json:x", "[" * 100_000, "a.json: not JSON"),
     ],
 )
-def test_an_unreadable_outcome_is_refused_with_the_available_names(
+def test_the_refusal_of_an_unreadable_outcome_lists_the_available_names(
     tmp_path: Path, source: str, text: str, complaint: str
 ) -> None:
     with pytest.raises(ValueError, match=complaint.replace(".", r"\.").replace("[", r"\[")):
@@ -99,7 +99,7 @@ def test_an_unreadable_outcome_is_refused_with_the_available_names(
         ("deep/down/eval.json", '{"return": 2.5}'),
     ],
 )
-def test_a_name_without_a_file_is_read_from_the_only_candidate_file(tmp_path: Path, name: str, text: str) -> None:
+def test_a_bare_name_is_read_from_the_only_candidate_file(tmp_path: Path, name: str, text: str) -> None:
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
@@ -108,7 +108,7 @@ def test_a_name_without_a_file_is_read_from_the_only_candidate_file(tmp_path: Pa
     assert read_outcome(read_source("return"), Left(tmp_path)) == 2.5
 
 
-def test_a_name_in_several_files_is_refused_without_a_file(tmp_path: Path) -> None:
+def test_a_bare_name_found_in_several_files_is_refused(tmp_path: Path) -> None:
     for name, value in (("b.json", 1), ("a/x.json", 2)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps({"return": value}))
@@ -128,7 +128,7 @@ def test_a_name_in_several_files_is_refused_without_a_file(tmp_path: Path) -> No
         ("log.csv", 'step,loss\n1,"2'),
     ],
 )
-def test_a_name_is_read_from_the_only_file_that_contains_it(tmp_path: Path, other_name: str, text: str) -> None:
+def test_a_bare_name_is_read_from_the_only_file_that_contains_it(tmp_path: Path, other_name: str, text: str) -> None:
     (tmp_path / other_name).write_text(text)
     (tmp_path / "result.csv").write_text('#{"of": "a monitor"}\nreturn\n2.5\n')
     assert read_outcome(read_source("return"), Left(tmp_path)) == 2.5
@@ -194,7 +194,9 @@ def left(tmp_path: Path, output: str = "") -> Left:
         ("score=3\nbest_score=7\nscore_max=8\n", 3.0),  # other names
     ],
 )
-def test_a_name_without_a_file_is_read_from_the_standard_output(tmp_path: Path, output: str, outcome: float) -> None:
+def test_a_name_missing_in_all_files_is_read_from_the_standard_output(
+    tmp_path: Path, output: str, outcome: float
+) -> None:
     found = find_outcome(read_source("score"), left(tmp_path, output))
     assert (found.value, found.source) == (outcome, "stdout:score")
 
@@ -239,7 +241,7 @@ def test_a_tag_of_an_event_file_is_found_by_its_name(tmp_path: Path) -> None:
         read_outcome(read_source("tb:score"), run)
 
 
-def test_the_same_tag_in_two_folders_needs_its_folder(tmp_path: Path) -> None:
+def test_a_tag_in_two_folders_is_refused_without_the_folder(tmp_path: Path) -> None:
     run = left(tmp_path)
     write_events(run.out / "runs" / "train", "score", [1.0])
     write_events(run.out / "runs" / "eval", "score", [2.0])
@@ -250,7 +252,7 @@ def test_the_same_tag_in_two_folders_needs_its_folder(tmp_path: Path) -> None:
     assert find_outcome(read_source("tb:eval:score"), run).source == "tb:eval:score"
 
 
-def test_a_folder_is_told_apart_by_as_many_parts_of_its_path_as_it_takes(tmp_path: Path) -> None:
+def test_folders_of_the_same_name_are_distinguished_by_longer_paths(tmp_path: Path) -> None:
     run = left(tmp_path)
     write_events(run.out / "a" / "eval", "score", [1.0])
     write_events(run.out / "b" / "eval", "score", [2.0])
@@ -258,13 +260,13 @@ def test_a_folder_is_told_apart_by_as_many_parts_of_its_path_as_it_takes(tmp_pat
         read_outcome(read_source("tb:eval:score"), run)
 
 
-def test_a_tag_with_a_colon_is_a_tag(tmp_path: Path) -> None:
+def test_a_tag_of_an_event_file_may_contain_a_colon(tmp_path: Path) -> None:
     run = left(tmp_path)
     write_events(run.out, "eval:score", [1.0])
     assert read_outcome(read_source("tb:eval:score"), run) == 1.0
 
 
-def test_the_files_of_a_writer_that_began_anew_are_one_curve(tmp_path: Path) -> None:
+def test_event_files_of_a_restarted_writer_form_one_curve(tmp_path: Path) -> None:
     run = left(tmp_path)
     write_events(run.out, "score", [1.0, 2.0])
     write_events(run.out, "score", [4.0], first_step=2)
@@ -290,9 +292,7 @@ CURVES = {
         ("", "stdout:score", "line 2 of its output: score=4"),
     ],
 )
-def test_a_summary_of_a_curve_is_the_outcome_from_every_source(
-    tmp_path: Path, file: str, source: str, where: str
-) -> None:
+def test_a_curve_from_every_source_can_be_summarised(tmp_path: Path, file: str, source: str, where: str) -> None:
     run = left(tmp_path, "score=1\nscore=4\nscore=1\nscore=3\n")
     if file:
         (run.out / file).write_text(CURVES[file])
@@ -303,7 +303,7 @@ def test_a_summary_of_a_curve_is_the_outcome_from_every_source(
     assert (largest.where, largest.summary) == (where, "the largest of 4 values")
 
 
-def test_a_number_of_a_json_file_has_nothing_to_summarise(tmp_path: Path) -> None:
+def test_a_summary_of_a_single_number_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"x": 1.5}')
     with pytest.raises(
         ValueError, match=r"a\.json, x is one number, so there is nothing to summarise; omit --outcome-s"
@@ -320,21 +320,21 @@ def test_a_number_of_a_json_file_has_nothing_to_summarise(tmp_path: Path) -> Non
         ('[1, "two"]', r"a\.json: x \[1\] is the text 'two', not a number"),
     ],
 )
-def test_a_list_of_a_json_file_needs_a_summary(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_list_in_a_json_file_is_refused_without_a_summary(tmp_path: Path, text: str, complaint: str) -> None:
     (tmp_path / "a.json").write_text(f'{{"x": {text}}}')
     summary = read_summary("" if text == "[1, 2]" else "max")
     with pytest.raises(ValueError, match=complaint):
         read_outcome(read_source("a.json:x"), Left(tmp_path), summary)
 
 
-def test_a_curve_is_read_only_where_its_summary_needs_it(tmp_path: Path) -> None:
+def test_a_summary_reads_only_the_required_rows_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("score,note\nnone,a\n1\n2,b\n")
     assert read_outcome(read_source("log.csv:score"), Left(tmp_path)) == 2.0
     with pytest.raises(ValueError, match="row 3 has 1 cells, the header 2"):
         read_outcome(read_source("log.csv:score"), Left(tmp_path), read_summary("mean-last-2"))
 
 
-def test_runs_of_wandb_itself_are_read_by_their_key(tmp_path: Path) -> None:
+def test_outcomes_are_read_from_run_files_of_wandb(tmp_path: Path) -> None:
     kept = Path(__file__).parents[5] / "field/files/wandb/run-large-seed3.wandb"
     folder = tmp_path / "wandb/offline-run-1"
     folder.mkdir(parents=True)
