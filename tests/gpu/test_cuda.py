@@ -129,6 +129,7 @@ def test_if_no_devices_are_named_each_group_trains_on_its_own_gpu(tmp_path: Path
 
 
 @two_gpus
+@pytest.mark.slow
 def test_a_gpu_without_bf16_trains_in_float16(tmp_path: Path, made_gpus: MadeGpus) -> None:
     """bf16 is refused in one line that suggests fp16; equal groups in fp16 have equal records."""
     env = made_gpus(capability=[7, 5])
@@ -147,7 +148,7 @@ def test_a_gpu_without_bf16_trains_in_float16(tmp_path: Path, made_gpus: MadeGpu
     "devices",
     [
         pytest.param(("cuda:0",), id="shared", marks=pytest.mark.slow),
-        pytest.param(("cuda:0", "cuda:1"), id="one each", marks=two_gpus),
+        pytest.param(("cuda:0", "cuda:1"), id="one each", marks=(two_gpus, pytest.mark.slow)),
     ],
 )
 def test_equal_groups_have_equal_records_after_a_worker_death(

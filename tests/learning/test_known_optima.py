@@ -141,7 +141,9 @@ def learn(problem: Problem, episodes: int, rng_seed: int = 0, **ppo: float) -> f
 @pytest.mark.parametrize(
     ("problem", "episodes", "least", "ppo"),
     [
-        (Bandit, 160, 0.97, {"entropy_coef": 0.1, "entropy_coef_end": 0.005}),  # uniform: 0.6; one context wrong: 0.95
+        pytest.param(  # a uniform policy reaches 0.6; with one context wrong, it is 0.95
+            Bandit, 160, 0.97, {"entropy_coef": 0.1, "entropy_coef_end": 0.005}, marks=pytest.mark.slow
+        ),
         (lambda _: Memory(), 60, 0.95, {}),  # without memory: 0.33
         (lambda _: Conditional(), 60, 0.95, {}),  # heads that see no earlier choice: below 0.8
     ],
