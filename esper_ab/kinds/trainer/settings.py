@@ -74,6 +74,8 @@ class TrainerKind(SettingsKind):
         if not is_guarded(reference):
             _check_python(reference, asked.outcome)
             return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
+        if is_command(reference):
+            _check_words(reference)
         folder = next(assignment.folder for assignment in assignments if assignment.key == "trainer").resolve()
         single = msgspec.structs.replace(
             asked,
@@ -86,7 +88,6 @@ class TrainerKind(SettingsKind):
         if is_function(reference):
             return _read_function(single, assignments)
         _check_command_budget(assignments)
-        _check_words(reference)
         _check_outcome(asked.outcome, asked.outcome_summary)
         _check_command(reference, {group.name: group.settings.trainer for group in asked.groups})
         _check_filled(reference, rehearsal, SettingName("rehearsal"))
