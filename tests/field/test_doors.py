@@ -47,7 +47,7 @@ def said_by_notebook(name, folder):
 
 
 @pytest.mark.parametrize(("project", "door"), list(doors()))
-def test_a_project_comes_to_its_answer_by_this_door(tmp_path, monkeypatch, project, door):
+def test_a_documented_command_gets_an_answer_for_a_project(tmp_path, monkeypatch, project, door):
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     shutil.copytree(project, tmp_path / project.name)
     folder = tmp_path / project.name / door.get("folder", ".")

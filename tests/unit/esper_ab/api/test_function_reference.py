@@ -16,12 +16,12 @@ class Model:
     def fit(self, seed): ...
 
 
-def test_a_function_of_a_file_is_taken_from_there(tmp_path: Path) -> None:
+def test_a_function_defined_in_a_file_is_referred_to_by_the_file(tmp_path: Path) -> None:
     assert reference_of(train, tmp_path) == f"{Path(__file__).resolve()}:train"
     assert not list(tmp_path.iterdir())
 
 
-def test_a_function_of_a_notebook_is_written_to_a_file_once(tmp_path: Path) -> None:
+def test_a_function_from_a_notebook_is_written_to_one_file(tmp_path: Path) -> None:
     function = executed("def train(seed): return 5")["train"]
     reference = reference_of(function, tmp_path / "experiments")
     file = Path(reference.removesuffix(":train"))
@@ -31,7 +31,7 @@ def test_a_function_of_a_notebook_is_written_to_a_file_once(tmp_path: Path) -> N
     assert reference_of(function, tmp_path / "experiments") == reference
 
 
-def test_a_function_inside_another_one_is_written_to_a_file(tmp_path: Path) -> None:
+def test_a_nested_function_is_written_to_a_file(tmp_path: Path) -> None:
     def inner(seed):
         return train(seed)
 
@@ -76,13 +76,13 @@ def enclosed(*values: Any) -> Any:
     ],
     ids=["lambda", "closure", "closure of two", "partial", "method", "builtin", "text"],
 )
-def test_what_no_other_process_could_call_is_refused_in_one_line(tmp_path: Path, function: Any, complaint: str) -> None:
+def test_a_function_that_other_processes_cannot_call_is_refused(tmp_path: Path, function: Any, complaint: str) -> None:
     with pytest.raises(UsageError) as error:
         reference_of(function, tmp_path)
     assert str(error.value) == f"compare_training: {complaint}"
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_the_error_about_an_unwritable_folder_names_the_folder(tmp_path: Path) -> None:
     (tmp_path / "functions").write_text("a file where a folder has to be")
     with pytest.raises(UsageError, match=r"functions/.*train\.py cannot be written: .*; choose another output_dir$"):
         reference_of(executed("def train(seed): return 5")["train"], tmp_path)

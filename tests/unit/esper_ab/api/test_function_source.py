@@ -40,23 +40,23 @@ def called(text: str, *arguments: Any) -> Any:
         ("def train(seed): return train2(seed)\ndef train2(seed): return seed + 1",),
     ],
 )  # fmt: skip
-def test_the_text_has_what_the_function_uses(cells: Any) -> None:
+def test_the_written_file_defines_every_name_that_the_function_uses(cells: Any) -> None:
     assert called(text_of(*cells), 4) == 5
 
 
-def test_annotations_are_not_evaluated() -> None:
+def test_annotations_of_a_function_are_not_evaluated() -> None:
     cells = ("from typing import Any\nclass Settings:\n    x: int = 1", "def train(seed: Settings) -> Any: return seed")
     text = text_of(*cells)
     assert "class Settings" not in text
     assert called(text, 4) == 4
 
 
-def test_names_that_are_only_local_are_left_alone() -> None:
+def test_local_names_of_a_function_are_not_defined_globally() -> None:
     cells = ("import threading\nlock = threading.Lock()", "def train(seed):\n    lock = seed\n    return lock")
     assert called(text_of(*cells), 4) == 4
 
 
-def test_folders_that_the_user_added_to_the_path_are_added_by_the_file(tmp_path, monkeypatch) -> None:
+def test_the_written_file_adds_the_users_folders_to_the_path(tmp_path, monkeypatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     text = text_of("def train(seed): return seed")
     monkeypatch.setattr(sys, "path", [])
@@ -75,7 +75,7 @@ def test_folders_that_the_user_added_to_the_path_are_added_by_the_file(tmp_path,
         ("lock = list(range(10_000))", "'lock', a list"),
     ],
 )
-def test_a_global_that_no_file_could_define_is_refused_in_one_line(cell: str, what: str) -> None:
+def test_a_global_that_a_file_cannot_define_is_refused_in_one_line(cell: str, what: str) -> None:
     with pytest.raises(UsageError) as error:
         text_of(cell, "def train(seed): return lock")
     assert str(error.value) == (

@@ -34,7 +34,7 @@ def test_all_groups_are_compared_with_the_first(answer: Results) -> None:
     assert answer.verdicts == {("fast", "slow"): "BETTER"}
 
 
-def test_an_answer_prints_its_text(answer: Results) -> None:
+def test_printing_an_answer_shows_its_text(answer: Results) -> None:
     lines = str(answer).splitlines()
     assert lines[:3] == [str(answer.path), "slow: 6 of 6 runs done", "fast: 6 of 6 runs done"]
     assert lines[3].startswith("fast is better than slow by ")
@@ -49,12 +49,14 @@ def test_a_list_is_recorded_as_a_curve(answer: Results) -> None:
     assert rows == [(0, 0.0), (1, 1.0), (2, 2.0)]
 
 
-def test_nothing_is_printed_where_nobody_watches(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_compare_training_prints_no_output_without_a_terminal(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     compare_training(train, GROUPS, margin=0.5, higher="score", seeds=1, output_dir=tmp_path, devices=["cpu:0"])
     assert capfd.readouterr().out == ""
 
 
-def test_a_function_that_fails_ends_the_runs_and_is_named(tmp_path: Path) -> None:
+def test_the_error_about_a_failing_function_names_the_function(tmp_path: Path) -> None:
     groups = {"slow": {"lr": 0.1}, "fast": {"lr": 0.9, "fail_at": 0.9}}
     answer = compare_training(
         train, groups, margin=0.1, lower="score", seeds=2, output_dir=tmp_path, max_retries=0, devices=["cpu:0"]
@@ -95,7 +97,7 @@ def test_a_function_that_fails_ends_the_runs_and_is_named(tmp_path: Path) -> Non
         ({"a": {"lr": float("nan")}, "b": {}}, {}, "group 'a': lr: expected a finite number, not nan"),
     ],
 )
-def test_what_could_not_be_compared_is_refused_in_one_line(
+def test_impossible_comparisons_of_functions_are_refused_in_one_line(
     tmp_path: Path, groups: Any, options: dict[str, Any], complaint: str
 ) -> None:
     line = refusal(train, groups, **{"output_dir": tmp_path} | options)

@@ -17,15 +17,15 @@ def curve(*values: float) -> list[dict[str, float]]:
         (curve(7), 3, curve(7, 7, 7)),
     ],
 )
-def test_a_curve_has_the_planned_points_and_keeps_its_last(whole, points, expected) -> None:
+def test_a_curve_is_thinned_to_the_planned_number_of_points(whole, points, expected) -> None:
     assert thinned(whole, points) == expected
 
 
-def test_a_plain_number_is_named_like_the_outcome() -> None:
+def test_a_returned_number_has_the_name_of_the_outcome() -> None:
     assert Called(points=({"": "2.5"}, {"": "nan"})).curve("train", "score")[0] == {"score": 2.5}
 
 
-def test_an_outcome_that_a_dict_does_not_have_is_refused_with_the_names_that_it_has() -> None:
+def test_the_refusal_of_a_missing_outcome_lists_the_returned_names() -> None:
     with pytest.raises(
         ValueError, match=r"^train returned 'loss' and 'score'; say which one decides, as higher or lower$"
     ):

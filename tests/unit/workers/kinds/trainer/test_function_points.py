@@ -13,32 +13,32 @@ from workers.kinds.trainer.function_points import read_points
 @pytest.mark.parametrize(
     "returned", [2.5, np.float32(2.5), np.array(2.5), torch.tensor(2.5), Fraction(5, 2), np.array([2.5]), [2.5], (2.5,)]
 )
-def test_a_number_is_one_point_whatever_library_it_is_from(returned: Any) -> None:
+def test_a_number_of_any_library_is_read_as_one_point(returned: Any) -> None:
     assert read_points("train", returned) == [{"": 2.5}]
 
 
 @pytest.mark.parametrize(
     "returned", [[1, 2.5], (1, 2.5), np.array([1, 2.5]), torch.tensor([1, 2.5]), pd.Series([1, 2.5])]
 )
-def test_a_sequence_is_a_curve(returned: Any) -> None:
+def test_a_returned_sequence_is_read_as_a_curve(returned: Any) -> None:
     assert read_points("train", returned) == [{"": 1.0}, {"": 2.5}]
 
 
-def test_a_dict_is_one_point_with_names() -> None:
+def test_a_returned_dict_is_read_as_one_point() -> None:
     assert read_points("train", {"score": np.float64(2), "solved": True}) == [{"score": 2.0, "solved": 1.0}]
 
 
-def test_a_list_of_dicts_is_a_curve_with_names() -> None:
+def test_a_list_of_dicts_is_read_as_a_curve_of_metrics() -> None:
     points = [{"score": 1.0, "loss": 3.0}, {"score": 2.0, "loss": 1.0}]
     assert read_points("train", points) == points
 
 
-def test_a_dict_of_lists_is_a_curve_with_names() -> None:
+def test_a_dict_of_lists_is_read_as_a_curve_of_metrics() -> None:
     history = {"score": [1, 2], "loss": np.array([3.0, 1.0])}
     assert read_points("train", history) == [{"score": 1.0, "loss": 3.0}, {"score": 2.0, "loss": 1.0}]
 
 
-def test_a_whole_number_beyond_floats_is_infinite() -> None:
+def test_an_integer_too_large_for_a_float_is_infinite() -> None:
     assert read_points("train", 10**400) == [{"": float("inf")}]
 
 
@@ -65,6 +65,6 @@ def test_a_whole_number_beyond_floats_is_infinite() -> None:
         ((value for value in [1]), "train returned a generator; return the outcome, a number"),
     ],
 )
-def test_anything_else_is_refused_in_one_line(returned: Any, complaint: str) -> None:
+def test_unsupported_return_values_are_refused_in_one_line(returned: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(complaint)}$"):
         read_points("train", returned)

@@ -20,7 +20,7 @@ def rehearsed(folder: Path, code: str = "", measure: Measure = MEASURE, **change
     return rehearse(trainers.question(reference, folder, **fields), measure, lambda message: None)
 
 
-def test_a_rehearsal_finds_settings_files_points_and_metrics(tmp_path: Path) -> None:
+def test_a_rehearsal_of_a_function_returns_all_facts_for_the_plan(tmp_path: Path) -> None:
     facts = rehearsed(tmp_path)
     assert facts.problem == ""
     assert facts.settings == {"a": {"lr": 1.0, "fault": ""}, "b": {"lr": 0.1, "fault": ""}}
@@ -29,15 +29,15 @@ def test_a_rehearsal_finds_settings_files_points_and_metrics(tmp_path: Path) -> 
     assert (facts.repeats, facts.resumption) == (True, "anew")
 
 
-def test_a_longer_curve_than_asked_for_is_thinned(tmp_path: Path) -> None:
+def test_a_curve_longer_than_requested_is_thinned(tmp_path: Path) -> None:
     assert rehearsed(tmp_path, points=2).points == 2
 
 
-def test_a_function_that_does_not_repeat_is_told(tmp_path: Path) -> None:
+def test_a_rehearsal_detects_a_nondeterministic_function(tmp_path: Path) -> None:
     assert not rehearsed(tmp_path, groups={"a": {"fault": "does not repeat"}}).repeats
 
 
-def test_curves_may_differ_in_their_lengths(tmp_path: Path) -> None:
+def test_curves_of_different_seeds_may_have_different_lengths(tmp_path: Path) -> None:
     facts = rehearsed(tmp_path, "def train(seed): return [seed] * (1 + seed % 7)", groups={"a": {}})
     assert (facts.problem, facts.repeats) == ("", True)
     assert facts.points > 1
@@ -64,17 +64,17 @@ def test_curves_may_differ_in_their_lengths(tmp_path: Path) -> None:
         ("def train(seed): raise OSError('full')", "train failed: OSError: full (of mine.py, line 1)"),
     ],
 )
-def test_a_function_whose_runs_could_not_be_compared_is_refused(tmp_path: Path, code: str, problem: str) -> None:
+def test_a_function_with_incomparable_runs_is_refused(tmp_path: Path, code: str, problem: str) -> None:
     assert rehearsed(tmp_path, code, groups={"a": {}}).problem.startswith(problem)
 
 
-def test_outcomes_outside_the_declared_range_are_refused(tmp_path: Path) -> None:
+def test_function_outcomes_outside_the_declared_range_are_refused(tmp_path: Path) -> None:
     narrow = Measure(name="outcome", label="score", better="higher", low=0.0, high=1.0)
     facts = rehearsed(tmp_path, "def train(seed): return 2 + seed", narrow, groups={"a": {}})
     assert "outside --outcome-range 0..1" in facts.problem
 
 
-def test_settings_of_the_rehearsal_shorten_it_and_are_named(tmp_path: Path) -> None:
+def test_the_settings_that_shorten_a_rehearsal_are_named(tmp_path: Path) -> None:
     code = "def train(seed, steps=100):\n    assert steps == 2\n    return seed"
     facts = rehearsed(tmp_path, code, groups={"a": {}}, rehearsal={"steps": 2})
     assert (facts.problem, facts.shortened, facts.settings) == ("", "steps=2", {"a": {"steps": 100}})

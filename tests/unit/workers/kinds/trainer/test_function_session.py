@@ -17,7 +17,7 @@ def session(tmp_path: Path, settings: dict[str, Any], **changes: Any) -> Trainer
     return open_session(spec, tmp_path, "cpu", ("",))
 
 
-def test_a_run_has_a_record_per_value_of_the_curve_and_the_last_is_its_outcome(tmp_path: Path) -> None:
+def test_a_run_of_a_function_has_a_record_per_value_of_its_curve(tmp_path: Path) -> None:
     run = session(tmp_path, {"lr": 2.0})
     points = [run.train(point, quiet, quiet) for point in range(3)]
     outcomes = [point.envs[0].outcome for point in points]
@@ -26,7 +26,7 @@ def test_a_run_has_a_record_per_value_of_the_curve_and_the_last_is_its_outcome(t
     assert [episode.result.outcome for episode in run.evaluate(tmp_path, quiet).episodes] == [outcomes[-1]]
 
 
-def test_a_run_resumed_after_its_last_point_is_evaluated_without_another_call(tmp_path: Path) -> None:
+def test_a_run_resumed_after_its_last_point_does_not_call_the_function(tmp_path: Path) -> None:
     run = session(tmp_path, {})
     checkpoints = [run.train(point, quiet, quiet) and run.checkpoint() for point in range(3)]
     assert checkpoints[:2] == [None, None]
@@ -36,7 +36,7 @@ def test_a_run_resumed_after_its_last_point_is_evaluated_without_another_call(tm
     assert resumed.evaluate(tmp_path, quiet).digest == run.evaluate(tmp_path, quiet).digest
 
 
-def test_equal_settings_have_equal_records_and_another_seed_does_not(tmp_path: Path) -> None:
+def test_records_of_a_function_depend_on_settings_and_seed(tmp_path: Path) -> None:
     digests = [
         session(tmp_path, settings, **changes).train(0, quiet, quiet).digest
         for settings, changes in (({"lr": 0.1}, {}), ({}, {}), ({}, {"rng_seed": 1}))
@@ -45,12 +45,12 @@ def test_equal_settings_have_equal_records_and_another_seed_does_not(tmp_path: P
     assert digests[0] != digests[2]
 
 
-def test_a_run_of_a_function_that_raises_fails_with_the_line(tmp_path: Path) -> None:
+def test_the_error_of_a_raising_function_names_the_line(tmp_path: Path) -> None:
     with pytest.raises(ScriptFailed, match=r"^train failed: ValueError: lr must be positive \(of mine\.py, line 7\)$"):
         session(tmp_path, {"fault": "raises"}).train(0, quiet, quiet)
 
 
-def test_a_run_with_other_numbers_than_planned_fails(tmp_path: Path) -> None:
+def test_a_run_that_returns_unplanned_numbers_fails(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"^train returned the numbers Loss/train besides the outcome, but none in the"
     ):
@@ -59,7 +59,7 @@ def test_a_run_with_other_numbers_than_planned_fails(tmp_path: Path) -> None:
         session(tmp_path, {}, outcome="return").train(0, quiet, quiet)
 
 
-def test_a_changed_copy_of_a_function_is_refused_and_the_file_itself_may_change(tmp_path: Path) -> None:
+def test_only_a_changed_copy_of_a_function_is_refused(tmp_path: Path) -> None:
     run = session(tmp_path, {})
     (tmp_path / "of mine.py").write_text("raise RuntimeError('the next idea')")
     assert run.train(0, quiet, quiet).episode == 0

@@ -26,7 +26,7 @@ def takes_any(**settings): ...
         ({"lr": 1, "rate": "false"}, {"lr": 1, "steps": 100, "name": "a", "fast": False, "rate": False}),
     ],
 )
-def test_text_gets_the_type_of_the_parameters_annotation_or_default(given: Any, expected: Any) -> None:
+def test_text_settings_get_the_type_of_the_parameter(given: Any, expected: Any) -> None:
     settings = read_settings(train, given)
     assert settings == expected
     assert {key: type(value) for key, value in settings.items()} == {
@@ -34,13 +34,13 @@ def test_text_gets_the_type_of_the_parameters_annotation_or_default(given: Any, 
     }
 
 
-def test_annotations_may_be_text() -> None:
+def test_annotations_of_parameters_may_be_strings() -> None:
     assert read_settings(annotated_in_text, {"lr": "1"}) == {"lr": 1.0, "steps": 3}
     with pytest.raises(ValueError, match=r"^steps: expected int, not '2\.5'$"):
         read_settings(annotated_in_text, {"lr": "1", "steps": "2.5"})
 
 
-def test_a_function_with_any_keywords_takes_any_settings() -> None:
+def test_a_function_with_keyword_arguments_accepts_any_settings() -> None:
     assert read_settings(takes_any, {"lr": "3e-4", "kind": "adam"}) == {"lr": 3e-4, "kind": "adam"}
 
 
@@ -56,7 +56,7 @@ def test_a_function_with_any_keywords_takes_any_settings() -> None:
         ({"lr": 1, "device": "cuda"}, "train: device cannot be a setting, because esper_ab fills it in for every run"),
     ],
 )
-def test_settings_that_the_function_does_not_take_are_refused(given: Any, complaint: str) -> None:
+def test_settings_without_a_matching_parameter_are_refused(given: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(complaint)}$"):
         read_settings(train, given)
 
@@ -70,7 +70,7 @@ def test_a_function_without_a_seed_is_refused() -> None:
         read_settings(unseeded, {"lr": 1})
 
 
-def test_a_function_that_does_not_return_at_once_is_refused() -> None:
+def test_generators_and_coroutines_are_refused_as_functions() -> None:
     def points(seed):
         yield 1.0
 

@@ -38,42 +38,42 @@ def complaint(folder: Path, code: str, reference: str = "") -> str:
     return str(error.value)
 
 
-def test_the_function_gets_its_seed_and_settings_and_what_every_run_fills_in(tmp_path: Path) -> None:
+def test_a_function_is_called_with_seed_settings_and_placeholders(tmp_path: Path) -> None:
     code = "def train(seed, lr, out, device='none'): return {'seed': seed, 'lr': lr, out: len(device)}"
     filled = {"out": "folder", "device": "cpu"}
     points = returned(tmp_path, code, groups={"a": {"lr": "0.5"}, "b": {"lr": 1}}, filled=filled)
     assert points == [{"seed": "7.0", "lr": "0.5", "folder": "3.0"}]
 
 
-def test_settings_of_all_groups_are_typed_and_those_of_the_rehearsal_come_over_them(tmp_path: Path) -> None:
+def test_rehearsal_settings_override_the_settings_of_a_group(tmp_path: Path) -> None:
     (tmp_path / "t.py").write_text("def train(seed, lr: float, steps=9): return steps")
     answer = call(tmp_path, f"{tmp_path}/t.py:train", groups={"a": {"lr": "1"}, "b": {"lr": 2}}, more={"steps": "2"})
     assert answer.settings == {"a": {"lr": 1.0, "steps": 9}, "b": {"lr": 2, "steps": 9}}
     assert answer.points == ({"": "2.0"},)
 
 
-def test_the_main_block_is_not_executed(tmp_path: Path) -> None:
+def test_the_main_block_of_a_file_is_not_executed(tmp_path: Path) -> None:
     code = (
         "NAME = __name__\ndef train(seed): return NAME == '__mp_main__'\nif __name__ == '__main__': raise SystemExit(3)"
     )
     assert returned(tmp_path, code) == [{"": "1.0"}]
 
 
-def test_a_file_that_compares_at_its_end_is_loaded_up_to_there(tmp_path: Path) -> None:
+def test_a_file_is_loaded_only_up_to_its_call_of_compare_training(tmp_path: Path) -> None:
     code = (
         "from esper_ab import compare_training\ndef train(seed): return 1\ncompare_training(train, {})\nraise OSError"
     )
     assert returned(tmp_path, code) == [{"": "1.0"}]
 
 
-def test_a_comparison_inside_the_function_is_refused(tmp_path: Path) -> None:
+def test_a_call_of_compare_training_inside_the_function_is_refused(tmp_path: Path) -> None:
     code = "import esper_ab\ndef train(seed): esper_ab.compare_training(train, {})"
     assert complaint(tmp_path, code) == (
         "train failed: ValueError: compare_training is called inside a function that it compares (my file.py, line 2)"
     )
 
 
-def test_modules_beside_the_file_are_found_and_listed_even_if_they_are_imported_late(tmp_path: Path) -> None:
+def test_modules_beside_the_file_are_found_even_if_imported_late(tmp_path: Path) -> None:
     (tmp_path / "early.py").write_text("ONE = 1")
     (tmp_path / "late.py").write_text("TWO = 2")
     (tmp_path / "other.py").write_text("THREE = 3")
@@ -84,7 +84,7 @@ def test_modules_beside_the_file_are_found_and_listed_even_if_they_are_imported_
 
 
 @pytest.mark.parametrize("init", [True, False], ids=["package", "folder"])
-def test_relative_imports_work(tmp_path: Path, init: bool) -> None:
+def test_a_function_can_use_relative_imports(tmp_path: Path, init: bool) -> None:
     package = tmp_path / "src" / "lab"
     package.mkdir(parents=True)
     (package / "parts.py").write_text("ONE = 1")
@@ -99,7 +99,7 @@ def test_relative_imports_work(tmp_path: Path, init: bool) -> None:
         assert (answer.root, answer.files[0]) == (str(tmp_path / "src"), "lab/t.py")
 
 
-def test_the_copies_of_files_are_executed_under_the_files_own_paths(tmp_path: Path) -> None:
+def test_copied_files_are_executed_under_their_original_paths(tmp_path: Path) -> None:
     code = "import part\ndef train(seed): return {'one': part.ONE, 'here': __file__ == %r, 'part': part.__file__ == %r}"
     file, part = tmp_path / "t.py", tmp_path / "part.py"
     file.write_text(code % (str(file), str(part)))
@@ -112,14 +112,14 @@ def test_the_copies_of_files_are_executed_under_the_files_own_paths(tmp_path: Pa
     assert answer.points == ({"one": "1.0", "here": "1.0", "part": "1.0"},)
 
 
-def test_the_users_modules_may_be_called_like_ours(tmp_path: Path) -> None:
+def test_modules_of_the_user_may_have_the_names_of_our_modules(tmp_path: Path) -> None:
     (tmp_path / "workers.py").write_text("ONE = 1")
     (tmp_path / "rehearsal.py").write_text("TWO = 2")
     code = "import workers, rehearsal\ndef train(seed): return workers.ONE + rehearsal.TWO"
     assert returned(tmp_path, code) == [{"": "3.0"}]
 
 
-def test_processes_that_the_function_spawns_find_what_its_file_defines(tmp_path: Path) -> None:
+def test_processes_spawned_by_a_function_can_import_its_file(tmp_path: Path) -> None:
     code = (
         "import multiprocessing\n"
         "def twice(value): return 2 * value\n"
@@ -129,14 +129,14 @@ def test_processes_that_the_function_spawns_find_what_its_file_defines(tmp_path:
     assert returned(tmp_path, code) == [{"": "14.0"}]
 
 
-def test_threads_that_the_function_leaves_are_not_waited_for(tmp_path: Path) -> None:
+def test_threads_left_by_a_function_do_not_delay_its_result(tmp_path: Path) -> None:
     code = (
         "import threading\ndef train(seed):\n    threading.Thread(target=threading.Event().wait).start()\n    return 1"
     )
     assert returned(tmp_path, code) == [{"": "1.0"}]
 
 
-def test_an_exception_is_one_line_with_its_place_and_a_traceback_in_the_log(tmp_path: Path) -> None:
+def test_an_exception_of_a_function_is_reported_in_one_line(tmp_path: Path) -> None:
     code = "def train(seed):\n    return helper()\ndef helper():\n    raise ValueError('bad\\nrate')"
     assert complaint(tmp_path, code) == "train failed: ValueError: bad rate (my file.py, line 4)"
     assert "Traceback" in (tmp_path / "run.log").read_text()
@@ -161,7 +161,7 @@ def test_an_exception_is_one_line_with_its_place_and_a_traceback_in_the_log(tmp_
         ("import os\ndef train(seed): os.kill(os.getpid(), 9)", "the process of train ended with exit status 137: "),
     ],
 )
-def test_what_cannot_be_called_is_refused_in_one_line(tmp_path: Path, code: str, expected: str) -> None:
+def test_a_reference_to_an_uncallable_object_is_refused_in_one_line(tmp_path: Path, code: str, expected: str) -> None:
     line = complaint(tmp_path, code)
     assert line.startswith(expected)
     assert "\n" not in line
