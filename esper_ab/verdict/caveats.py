@@ -10,7 +10,7 @@ from esper_ab.stats.pair import Pair, outcomes
 from esper_ab.stats.statistic import ComparisonContext
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.finding import ROWS
+from esper_ab.verdict.finding import LOST_SCORES, ROWS
 from esper_ab.verdict.further_pairs import looks_to_come
 from esper_ab.verdict.level_caveats import level_caveats
 from esper_ab.verdict.scale import MEAN
@@ -93,7 +93,7 @@ def _mean_difference(pairs: Sequence[Pair]) -> float:
 def _row_caveats(evidence: Evidence) -> Iterator[str]:
     """Tell what is unusual about the rows of a table, and what may be missing from it."""
     question = evidence.question
-    yield from (finding.sentence for finding in evidence.findings if finding.kind == ROWS)
+    yield from (finding.sentence for finding in evidence.findings if finding.kind in (ROWS, LOST_SCORES))
     if question.recorded or evidence.samples is None or evidence.verdict not in CLAIMS or evidence.about_checkpoints:
         return
     samples = evidence.samples

@@ -27,7 +27,7 @@ def with_items(plan: AnalysisPlan, items: ItemsBelow | None, contrast: Contrast,
     if any((group, task) not in items.groups for group in contrast.groups for task in tasks):
         return pairing
     if items.level == "trainings":
-        return replace(pairing, items=_items_of_runs(plan, items, contrast, tasks, pairing))
+        return replace(pairing, items=items_of_runs(plan, items, contrast, tasks, pairing))
     if contrast.task == MEAN:
         return _mean_of_items(plan, items, contrast, paired=not isinstance(pairing.pairs, Samples))
     return replace(
@@ -35,9 +35,10 @@ def with_items(plan: AnalysisPlan, items: ItemsBelow | None, contrast: Contrast,
     )
 
 
-def _items_of_runs(
+def items_of_runs(
     plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, tasks: Sequence[str], pairing: Pairing
 ) -> ComparedItems:
+    """Return the scores of the runs of both groups in `tasks`: by replicate, or in the order of unpaired samples."""
     sides = []
     for group in contrast.groups:
         blocks = [items.groups[group, task] for task in tasks]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -58,9 +58,10 @@ class ItemsBelow:
         """Return the number of runs of `group`, in the task with the most; 0 if all were lost."""
         return max((len(block.runs) for (of_group, _), block in self.groups.items() if of_group == group), default=0)
 
-    def lost_of(self, group: str) -> int:
-        """Return the number of scores of `group` that were lost, in all tasks."""
-        return sum(block.lost for (of_group, _), block in self.groups.items() if of_group == group)
+    def lost_of(self, group: str, tasks: Iterable[str] | None = None) -> int:
+        """Return the number of scores of `group` that were lost in `tasks`; default: in all."""
+        wanted = self.shared if tasks is None else tasks
+        return sum(self.groups[group, task].lost for task in wanted if (group, task) in self.groups)
 
     def items_of(self, group: str, task: str) -> int:
         """Return the number of items of `group` in `task` that were lost in no run."""

@@ -306,7 +306,7 @@ def _findings_of_outcomes(
         yield from row_findings(observations, pairing, contrast, plan.replicates)
     if pairing.clusters and not observations.exploratory:
         yield _cluster_finding(observations, pairing, contrast)
-    yield from lost_score_findings(observations, contrast)
+    yield from lost_score_findings(plan, observations.items, contrast, pairing, progress.comparisons[contrast])
     yield from _drift_findings(plan, observations, pairing, contrast)
     if contrast.task != MEAN:
         return

@@ -247,16 +247,3 @@ def test_a_plan_that_chooses_cells_refuses_items():
     columns["cell"] = ["x"] * len(columns["outcome"])
     with pytest.raises(UsageError, match="give each run one row"):
         esper_ab.judge_outcomes(plan, columns)
-
-
-def test_missing_scores_cap_an_answer_about_training():
-    columns = item_columns(runs=8, items=60, shift=0.4)
-    columns["outcome"][7] = None
-    comparison = only(columns)
-    assert str(comparison.verdict) == "INCONCLUSIVE"
-    assert comparison.question.items.items == 59
-    assert comparison.capped_by == (
-        "1 score of new and 0 of old were lost, so their questions are left out; for a verdict, give a failed question "
-        "its worst outcome, or remove it from all runs.",
-    )
-    assert "the lost scores could change the answer" in comparison.headline
