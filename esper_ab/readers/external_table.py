@@ -17,10 +17,11 @@ from esper_ab.formats.cells import LONGEST_NAME, NOTHING, cell_text, outcome_of
 from esper_ab.formats.column_names import PAIR_COLUMNS, meaning
 from esper_ab.readers.group_columns import check_groups
 from esper_ab.readers.item_layout import ItemLayout, item_layout, many_rows_per_run
+from esper_ab.readers.item_repeats import repeat_notes
 from esper_ab.readers.item_rows import item_table
 from esper_ab.readers.plain_rows import plain_rows
 from esper_ab.readers.replicate_names import one_name_per_replicate
-from esper_ab.readers.run_states import without_crashed
+from esper_ab.readers.run_states import without_crashed, without_crashed_items
 from esper_ab.readers.table_columns import choose_columns
 from esper_ab.readers.wide_table import long_of
 from esper_ab.verdict.observations import Observation, Observations, is_integer, names_items
@@ -77,12 +78,15 @@ def _observe_items(
         return name
 
     table = item_table(columns, used, layout, read, where)
+    used_columns = {*used.values(), layout.item, layout.cluster}
+    table, crashed = without_crashed_items(source, columns, used_columns, table, row_numbers)
     return Observations(
         source=source,
         pair_column=layout.run if layout.run in PAIR_COLUMNS else "",
         rows=(),
         outcome_column=used["outcome"],
         run_column=used[layout.run] if layout.run else "",
+        notes=(*repeat_notes(columns, used, layout, table, row_numbers), *crashed),
         table=table,
     )
 

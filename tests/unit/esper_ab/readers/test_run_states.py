@@ -1,12 +1,15 @@
 """A tracker's table of runs: the outcome that a crashed run had reached is not taken for a result."""
 
+import numpy as np
 import pytest
+from support.outcomes.item_tables import item_columns
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.external_table import observations_of
 from esper_ab.readers.scales import scales_of
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
+from esper_ab.verdict.levels import at_level
 
 ROWS = 16
 
@@ -66,3 +69,42 @@ def test_runs_in_unknown_states_are_not_lost(states, name, names):
 def test_a_table_with_a_run_in_progress_is_refused():
     with pytest.raises(UsageError, match=r"row 5, column State: the run is running, so its outcome is not final"):
         read(["finished"] * 3 + ["Running"] + ["finished"] * 12)
+
+
+def read_items(states_of_run, run_column="seed"):
+    """Two groups of 6 runs with 30 questions; `states_of_run`: from group, run and question."""
+    columns = item_columns(runs=6, items=30, shift=0.3, run_column=run_column)
+    columns["state"] = [
+        states_of_run(*cells) for cells in zip(columns["group"], columns[run_column], columns["question"], strict=True)
+    ]
+    return observations_of("scores.csv", columns, range(2, 2 + len(columns["state"])))
+
+
+def test_a_crashed_run_has_no_scores_of_items():
+    found = read_items(lambda group, run, _: "crashed" if (group, run) == ("new", 2) else "finished")
+    lost = np.isnan(found.table.score).reshape(2, 6, 30)
+    assert lost[0, 2].all()
+    assert lost.sum() == 30
+    assert found.notes == (
+        "Lost, because the column state says that they did not finish, whatever outcome they reached: 1 run of new.",
+    )
+    assert [row.replicate for row in at_level(found, None).rows if row.value is None] == ["2"]
+
+
+def test_a_state_that_differs_within_a_run_is_not_its_own():
+    """A rollout that failed is an outcome."""
+    found = read_items(lambda _group, _run, question: "failed" if question % 2 else "success")
+    assert not np.isnan(found.table.score).any()
+    assert found.notes == ()
+
+
+def test_without_a_column_of_runs_a_state_is_not_that_of_a_run():
+    columns = item_columns(runs=1, items=30, run_column="")
+    columns["status"] = ["failed" if group == "old" else "success" for group in columns["group"]]
+    found = observations_of("scores.csv", columns, range(2, 62))
+    assert not np.isnan(found.table.score).any()
+
+
+def test_a_run_in_progress_is_refused_in_a_table_of_items():
+    with pytest.raises(UsageError, match=r"row 32, column state: the run is running, so its outcome is not final"):
+        read_items(lambda group, run, _: "running" if (group, run) == ("new", 1) else "finished")
