@@ -294,8 +294,8 @@ def _outcomes(data: Any, columns: Mapping[str, str] | None, groups: Sequence[str
     rules = ReadingRules(names=columns or {}, groups=named, runs=runs, rows=asked.get("rows"), steps=steps)
     outcomes = read_outcomes(paths, rules)
     observations = outcomes.observations
-    notes = (*(f"{line}." for line in outcomes.name_lines), *observations.notes)
-    return replace(outcomes, observations=msgspec.structs.replace(observations, notes=notes))
+    reading = (*(f"{line}." for line in outcomes.name_lines), *observations.reading)
+    return replace(outcomes, observations=msgspec.structs.replace(observations, reading=reading))
 
 
 def _paths(data: Any) -> list[Path]:

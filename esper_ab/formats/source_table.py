@@ -21,6 +21,7 @@ from esper_ab.formats.cells import outcome_of
 # What a format may know of a column: its part in an observation, the training step of a row, or the state of its run.
 ROLES = ("group", "seed", "run", "task", "item", "cluster", "repeat", "step", "state")
 Cells = Sequence[Any] | np.ndarray  # of a column, [rows]
+NOT_FINITE = math.inf  # a value that was logged but is no finite number, as a run that diverges logs; NaN: no value
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class SourceTable:
     outcomes: tuple[str, ...] = ()  # columns that can be the outcome, likeliest first; (): not known
     better: str = ""  # "higher" or "lower", if the format fixes it
     window: int = 1  # rows at the end whose mean is the outcome unless the user says otherwise: 100 training episodes
+    row: str = "value"  # what a row has of a run, in words: a value at a step, or an "episode"
     notes: tuple[str, ...] = ()  # sentences for the user
 
     def column(self, role: str) -> Cells | None:
@@ -53,7 +55,7 @@ class Series:
 
     name: str
     steps: np.ndarray  # [n] float64; the number of the row if the table has no steps
-    values: np.ndarray  # [n] float64
+    values: np.ndarray  # [n] float64, or NOT_FINITE
     row_numbers: Sequence[int]  # [n]
 
 
@@ -65,22 +67,32 @@ def series_of(table: SourceTable, name: str) -> Series:
     if name not in table.columns:
         available = table.outcomes or tuple(table.columns)
         raise UsageError(f"{table.file}, {table.format}, has no {name!r}; {did_you_mean(name, available)}")
-    values = _numbers(table, name)
+    values = logged_numbers(table, name)
     kept = np.flatnonzero(~np.isnan(values))
     rows = [table.row_numbers[place] for place in kept.tolist()]
     steps = np.asarray(rows, np.float64)
     if "step" in table.roles:
-        steps = _numbers(table, table.roles["step"])[kept]
+        steps = logged_numbers(table, table.roles["step"])[kept]
     return Series(name, steps, values[kept], rows)
 
 
-def _numbers(table: SourceTable, name: str) -> np.ndarray:
-    """Return the cells of a column as float64 [rows], NaN for an empty one."""
+def logged_numbers(table: SourceTable, name: str) -> np.ndarray:
+    """Return the cells of a column as float64 [rows]: NaN for an empty one, NOT_FINITE for one that says NaN.
+
+    An array has NaN where a cell is empty. Raises UsageError if a cell is neither empty nor a number.
+    """
     cells = table.columns[name]
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "fiub":
         return cells.astype(np.float64)
     values = np.empty(len(cells), np.float64)
     for place, (cell, row) in enumerate(zip(cells, table.row_numbers, strict=True)):
-        value = outcome_of(cell, f"{table.file}, row {row}, column {name}")
-        values[place] = math.nan if value is None else value
+        if _says_nan(cell):
+            values[place] = NOT_FINITE
+        else:
+            value = outcome_of(cell, f"{table.file}, row {row}, column {name}")
+            values[place] = math.nan if value is None else value
     return values
+
+
+def _says_nan(cell: object) -> bool:
+    return cell == NOT_FINITE or (isinstance(cell, str | float) and str(cell).strip().lower() == "nan")

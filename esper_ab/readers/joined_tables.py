@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from esper_ab.contracts.wording import counted, did_you_mean, listed
 from esper_ab.formats.cells import cell_text, outcome_of
 from esper_ab.formats.column_names import PAIR_COLUMNS, meaning
 from esper_ab.formats.known import read_file
-from esper_ab.formats.source_table import Series, SourceTable, series_of
+from esper_ab.formats.source_table import Series, SourceTable, logged_numbers, series_of
 from esper_ab.readers.long_table import LongTable, columns_of_runs, roles_of
 from esper_ab.readers.metrics import metric_of
 from esper_ab.readers.run_names import RunName, label_of, read_names, show_names
@@ -55,17 +56,18 @@ def join_tables(
     used_pattern, of_runs = _named(source, by_path, pattern, seeds=True, groups=True)
     _check_different(runs, of_runs)
     values = [
-        RunValues(name.group, label_of(name), _series(run, metric), run.tables[0].window)
+        RunValues(name.group, label_of(name), _series(run, metric), run.tables[0].window, run.tables[0].row)
         for run, name in zip(runs, of_runs, strict=True)
     ]
-    outcomes, of_steps = outcomes_at(values, rule, metric)
+    taken = outcomes_at(values, rule, metric)
     first = tables[0]
     return LongTable(
         source=source,
-        columns=columns_of_runs(of_runs, metric, outcomes),
+        columns=columns_of_runs(of_runs, metric, taken.outcomes),
         row_numbers=range(1, len(runs) + 1),
         metric=metric,
-        notes=(*notes, *of_steps, *dict.fromkeys(note for table in tables for note in table.notes)),
+        reading=(taken.how,),
+        notes=(*notes, *taken.notes, *dict.fromkeys(note for table in tables for note in table.notes)),
         name_lines=show_names(used_pattern, of_runs),
         better=first.better if metric in first.outcomes[:1] else "",
     )
@@ -184,13 +186,14 @@ def _join_rows(
         notes += table.notes
     joined = SourceTable(Path(source), "several files", columns, range(1, rows + 1))
     our_names = {ours: ours for ours in columns if ours in _IN_ROWS} | {"outcome": metric}
-    reduced, of_steps = one_row_per_run(joined, our_names, rule)
+    reduced = one_row_per_run(joined, our_names, rule)
     return LongTable(
         source=source,
-        columns={name: list(cells) for name, cells in reduced.columns.items()},
-        row_numbers=reduced.row_numbers,
+        columns={name: list(cells) for name, cells in reduced.table.columns.items()},
+        row_numbers=reduced.table.row_numbers,
         metric=metric,
-        notes=tuple(dict.fromkeys((*notes, *of_steps))),
+        reading=reduced.reading,
+        notes=tuple(dict.fromkeys((*notes, *reduced.notes))),
         name_lines=name_lines,
     )
 
@@ -236,9 +239,19 @@ def _cells(table: SourceTable, roles: Mapping[str, str], name: RunName, metric: 
         (name for name in table.columns if meaning(name) in ("state", "status")), ""
     ):
         cells["state"] = list(table.columns[state])
-    where = f"{table.file}, row "
-    cells[metric] = [
-        outcome_of(cell, f"{where}{row}, column {metric}")
-        for cell, row in zip(table.columns.get(metric, [""] * count), table.row_numbers, strict=True)
-    ]
+    cells[metric] = _values(table, metric, with_steps="step" in cells)
     return cells
+
+
+def _values(table: SourceTable, metric: str, *, with_steps: bool) -> list[float | None]:
+    """Return the outcomes in a table, None where there is none; those of a row per step may be NOT_FINITE."""
+    if metric not in table.columns:
+        return [None] * len(table.row_numbers)
+    if with_steps:
+        numbers = logged_numbers(table, metric).tolist()
+        return [None if math.isnan(number) else number for number in numbers]
+    where = f"{table.file}, row "
+    return [
+        outcome_of(cell, f"{where}{row}, column {metric}")
+        for cell, row in zip(table.columns[metric], table.row_numbers, strict=True)
+    ]

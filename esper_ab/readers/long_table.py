@@ -19,6 +19,7 @@ class LongTable:
     columns: Mapping[str, Sequence[Any]]
     row_numbers: Sequence[int]
     metric: str  # the name of the outcome's column
+    reading: tuple[str, ...] = ()  # sentences on what was read, for the user before the answer
     notes: tuple[str, ...] = ()
     name_lines: tuple[str, ...] = ()  # lines for the user: how the names of runs were read
     better: str = ""  # "higher" or "lower", if the format fixes it

@@ -90,16 +90,18 @@ def _read_single_table(table: SourceTable, reading: ReadingRules, *, general: bo
         observations = observations_of(source, _lists(table), table.row_numbers, reading.names, groups, reading.rows)
         return Outcomes(_add_notes(observations, notes), name_lines)
     names = dict(reading.names) | of_format(table, roles, reading.names)
-    names, chosen_note = _add_outcome(table, roles, names)
-    table, of_steps = one_row_per_run(table, roles_of(table, names), reading.steps)
+    names, chosen = _add_outcome(table, roles, names)
+    reduced = one_row_per_run(table, roles_of(table, names), reading.steps)
+    table = reduced.table
     observations = observations_of(source, _lists(table), table.row_numbers, names, rows=reading.rows)
-    return Outcomes(_add_notes(observations, (*notes, *(of_steps or chosen_note))), name_lines)
+    observations = _with_reading(observations, reduced.reading or chosen)
+    return Outcomes(_add_notes(observations, (*notes, *reduced.notes)), name_lines)
 
 
 def _add_outcome(
     table: SourceTable, roles: Mapping[str, str], names: dict[str, str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return `names` with the outcome, and a note, if no name tells the outcome but one column fits."""
+    """Return `names` with the outcome, and a sentence on it, if no name tells the outcome but one column fits."""
     if "outcome" in roles or "group" not in roles or {*roles}.isdisjoint((*PAIR_COLUMNS, "run")):
         return names, ()
     likely = fitting(table.outcomes or candidates(table.columns, [*roles.values()]))
@@ -118,7 +120,12 @@ def _observed(table: LongTable, reading: ReadingRules) -> Outcomes:
     others = {ours: theirs for ours, theirs in reading.names.items() if ours in ("cluster", "order")}
     names = others | {"outcome": table.metric}
     observations = observations_of(table.source, table.columns, table.row_numbers, names, rows=reading.rows)
-    return Outcomes(_add_notes(observations, table.notes), table.name_lines, table.better)
+    observations = _with_reading(_add_notes(observations, table.notes), table.reading)
+    return Outcomes(observations, table.name_lines, table.better)
+
+
+def _with_reading(observations: Observations, reading: Sequence[str]) -> Observations:
+    return msgspec.structs.replace(observations, reading=tuple(reading))
 
 
 def _add_notes(observations: Observations, notes: Sequence[str]) -> Observations:

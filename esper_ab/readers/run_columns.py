@@ -83,12 +83,13 @@ def long_of_columns(table: SourceTable, columns: RunColumns, pattern: str, rule:
         for name, column in zip(names, columns.names, strict=True)
     ]
     metric = columns.metric or "outcome"
-    outcomes, notes = outcomes_at(runs, rule, metric)
+    taken = outcomes_at(runs, rule, metric)
     return LongTable(
         source=str(table.file),
-        columns=columns_of_runs(names, metric, outcomes),
+        columns=columns_of_runs(names, metric, taken.outcomes),
         row_numbers=range(1, len(names) + 1),
         metric=metric,
-        notes=(*table.notes, *notes),
+        reading=(taken.how,),
+        notes=(*table.notes, *taken.notes),
         name_lines=show_names(used, names),
     )

@@ -9,7 +9,7 @@ from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.formats.cells import cell_text
 from esper_ab.formats.column_names import PAIR_COLUMNS
-from esper_ab.formats.source_table import Cells, SourceTable, series_of
+from esper_ab.formats.source_table import NOT_FINITE, Cells, SourceTable, series_of
 from esper_ab.readers.steps import RunValues, StepRule, outcomes_at, step_column
 from esper_ab.verdict.observations import names_items
 
@@ -26,13 +26,20 @@ class _RunRows:
     places: list[int]  # of its rows in the table
 
 
-def one_row_per_run(
-    table: SourceTable, roles: Mapping[str, str], rule: StepRule
-) -> tuple[SourceTable, tuple[str, ...]]:
-    """Return the table with a row per run (and item), and notes on how its outcome was taken.
+@dataclass(frozen=True)
+class Reduced:
+    """A table with a row per run (and item)."""
 
-    `roles`: our name of a column -> the table's. The table is returned unchanged if it has no column of steps, or if no
-    run has several rows.
+    table: SourceTable
+    reading: tuple[str, ...] = ()  # sentences on how outcomes were taken, for the user before the answer
+    notes: tuple[str, ...] = ()
+
+
+def one_row_per_run(table: SourceTable, roles: Mapping[str, str], rule: StepRule) -> Reduced:
+    """Reduce a table with a row per step to one with a row per run (and item).
+
+    `roles`: our name of a column -> the table's. The table is unchanged if it has no column of steps, or if no run has
+    several rows.
     """
     step = roles.get("step") or _step_column(table, roles)
     if rule.given and not step:
@@ -42,20 +49,20 @@ def one_row_per_run(
             f" needs a column of steps; its columns are {visible_line(', '.join(table.columns), 200)}",
         )
     if not step or not {"group", "outcome"} <= {*roles} or {*roles}.isdisjoint((*PAIR_COLUMNS, "run")):
-        return table, ()
+        return Reduced(table)
     runs = _runs(table, roles)
-    if len(runs) == len(table.row_numbers) and not rule.given:
-        return table, ()
     metric = roles["outcome"]
+    if len(runs) == len(table.row_numbers) and not rule.given and NOT_FINITE not in table.columns[metric]:
+        return Reduced(table)
     values = [
         RunValues(run.group, run.label, series_of(_part(table, run.places, metric, step), metric)) for run in runs
     ]
-    outcomes, notes = outcomes_at(values, rule, metric)
+    taken = outcomes_at(values, rule, metric)
     last = [run.places[-1] for run in runs]
     columns: dict[str, Cells] = {name: [cells[place] for place in last] for name, cells in table.columns.items()}
-    columns[metric] = outcomes
+    columns[metric] = taken.outcomes
     row_numbers = [table.row_numbers[place] for place in last]
-    return replace(table, columns=columns, row_numbers=row_numbers), notes
+    return Reduced(replace(table, columns=columns, row_numbers=row_numbers), (taken.how,), taken.notes)
 
 
 def _step_column(table: SourceTable, roles: Mapping[str, str]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -61,6 +62,7 @@ class RunValues:
     label: str  # for messages: "large, seed 3"
     series: Series
     window: int = 1  # values whose mean is the outcome, unless the user says otherwise
+    row: str = "value"  # as in SourceTable
 
 
 def check_rule(rule: StepRule) -> None:
@@ -77,33 +79,69 @@ def step_column(names: Sequence[str]) -> str:
     return next((plain[word] for word in _STEPS if word in plain), "")
 
 
-def outcomes_at(runs: Sequence[RunValues], rule: StepRule, metric: str) -> tuple[list[float | None], tuple[str, ...]]:
-    """Return the outcome of each run, None for a lost one, and the notes that say how it was taken.
+@dataclass(frozen=True)
+class Taken:
+    """The outcomes that were taken from runs with a value per step."""
 
-    A run that ended far before the others of its group, or before the step that the user named, is lost. Raises
-    UsageError if a run has values before and after that step but not at it.
+    outcomes: list[float | None]  # of each run; None: it is lost
+    how: str  # a sentence for the user to check before reading the answer
+    notes: tuple[str, ...]  # on lost runs, and on groups of which one trained longer
+
+
+def outcomes_at(runs: Sequence[RunValues], rule: StepRule, metric: str) -> Taken:
+    """Take the outcome of each run.
+
+    A run is lost if it ended far before the others of its group or before the step that the user named, or if a value
+    that counts is not finite. If that is so in every run, such values fill the rows that have none, and are left out.
+    Raises UsageError if a run has values before and after the user's step but not at it.
     """
     lasts = [float(run.series.steps.max()) if len(run.series.steps) else 0.0 for run in runs]
-    lost = _ended_early(runs, lasts, rule)
+    early = _ended_early(runs, lasts, rule)
     values: list[float | None] = []
     for place, run in enumerate(runs):
-        if place in lost or not len(run.series.values):
+        if place in early or not len(run.series.values):
             values.append(None)
         else:
             values.append(_outcome(run, rule))
-    kept = [place for place in range(len(runs)) if values[place] is not None]
-    notes = [_note(runs, [lasts[place] for place in kept], rule, metric)]
-    if lost:
-        named = [f"{runs[place].label} at {_number(lasts[place])}" for place in sorted(lost)[:_MOST_NAMED]]
-        if len(lost) > _MOST_NAMED:
-            named.append(f"{len(lost) - _MOST_NAMED} more")
-        end = f"step {_number(rule.at)}" if rule.at is not None else "the others of their group"
-        notes.append(
-            f"Lost, because they ended {'before' if rule.at is not None else 'long before'} {end}: {listed(named)}."
-        )
+    known = [place for place in range(len(runs)) if values[place] is not None]
+    diverged = [place for place in known if not math.isfinite(values[place] or 0.0)]
+    if diverged and diverged == known and any(np.isfinite(run.series.values).any() for run in runs):
+        return outcomes_at([_finite(run) for run in runs], rule, metric)
+    for place in diverged:
+        values[place] = None
+    notes = _lost_notes(runs, lasts, sorted(early), diverged, rule)
     if not rule.given:
-        notes += _different_ends(runs, lasts, lost)
-    return values, tuple(notes)
+        notes += _different_ends(runs, lasts, early)
+    return Taken(values, _how(runs, [lasts[place] for place in known], rule, metric), tuple(notes))
+
+
+def _finite(run: RunValues) -> RunValues:
+    """Return the run without values that are not finite."""
+    kept = np.flatnonzero(np.isfinite(run.series.values))
+    rows = [run.series.row_numbers[place] for place in kept.tolist()]
+    return replace(run, series=Series(run.series.name, run.series.steps[kept], run.series.values[kept], rows))
+
+
+def _lost_notes(
+    runs: Sequence[RunValues], lasts: Sequence[float], early: Sequence[int], diverged: Sequence[int], rule: StepRule
+) -> list[str]:
+    """Name the runs that are lost, and say why."""
+    notes = []
+    if early:
+        named = _some([f"{runs[place].label} at {_number(lasts[place])}" for place in early])
+        end = f"before step {_number(rule.at)}" if rule.at is not None else "long before the others of their group"
+        notes.append(f"Lost, because they ended {end}: {named}.")
+    if diverged:
+        named = _some([runs[place].label for place in diverged])
+        notes.append(f"Lost, because a value that counts is not a finite number: {named}.")
+    return notes
+
+
+def _some(labels: Sequence[str]) -> str:
+    named = list(labels[:_MOST_NAMED])
+    if len(labels) > _MOST_NAMED:
+        named.append(f"{len(labels) - _MOST_NAMED} more")
+    return listed(named)
 
 
 def _ended_early(runs: Sequence[RunValues], lasts: Sequence[float], rule: StepRule) -> set[int]:
@@ -135,21 +173,28 @@ def _outcome(run: RunValues, rule: StepRule) -> float:
     return float(values[-count:].mean()) if count > 1 else float(values[-1])
 
 
-def _note(runs: Sequence[RunValues], lasts: Sequence[float], rule: StepRule, metric: str) -> str:
+def _how(runs: Sequence[RunValues], lasts: Sequence[float], rule: StepRule, metric: str) -> str:
+    """Say which values make the outcomes; `lasts`: the last step of each run that has one."""
     name = visible_line(metric, 60)
     if rule.at is not None:
         return f"The outcome of a run is its {name} at step {_number(rule.at)}."
     count = rule.mean_last or max((run.window for run in runs), default=1)
-    where = ""
+    step = ""
     if lasts:
         low = _number(min(lasts))
         high = _number(max(lasts))
-        where = f", at step {high}" if low == high else f", at steps {low} to {high}"
+        step = f"step {high}" if low == high else f"steps {low} to {high}"
+    episodes = any(run.row == "episode" for run in runs)
     if count == 1:
-        return f"The outcome of a run is its last {name}{where}."
+        last = f"the {name} of its last episode" if episodes else f"its last {name}"
+        return f"The outcome of a run is {last}{', at ' if step else ''}{step}."
     fewest = min((len(run.series.values) for run in runs if len(run.series.values)), default=count)
     fewer = f"; runs with fewer, down to {fewest}, count with all" if fewest < count else ""
-    return f"The outcome of a run is the mean of its last {counted(count, 'value')} of {name}{where}{fewer}."
+    if episodes:
+        mean = f"the mean {name} of its last {counted(count, 'episode')}{', up to ' if step else ''}{step}"
+    else:
+        mean = f"the mean of its last {counted(count, 'value')} of {name}{', at ' if step else ''}{step}"
+    return f"The outcome of a run is {mean}{fewer}."
 
 
 def _different_ends(runs: Sequence[RunValues], lasts: Sequence[float], lost: set[int]) -> list[str]:

@@ -82,9 +82,9 @@ def _mark(result: Answer) -> str:
 
 
 def _reading(result: Answer) -> list[Paragraphs]:
-    """Return what was read, and the level of the answer; nothing for a row per run."""
+    """Return what was read, such as the step of the outcomes, and the level of the answer."""
     reading = result.observations.reading
-    return [Paragraphs((reading,))] if reading else []
+    return [Paragraphs(reading)] if reading else []
 
 
 def _rule(result: Answer) -> str:
@@ -153,6 +153,7 @@ def external_document(result: Answer) -> dict[str, Any]:
         **best,
         "comparisons": comparisons,
         "departures": result.departures,
+        "reading": result.observations.reading,
         "notes": result.notes,
         "next_step": result.next_step,
         "improvements": result.improvements,

@@ -54,7 +54,7 @@ def at_level(observations: Observations, level: Level | None, *, closed: bool = 
         rows=rows,
         items=items,
         notes=(*observations.notes, *_notes(items)),
-        reading=reading(items),
+        reading=(*observations.reading, reading(items)),
     )
 
 

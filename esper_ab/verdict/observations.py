@@ -88,7 +88,7 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     table: ItemTable | None = None  # rows of items as they were read; `at_level` makes the rows of them
     items: ItemsBelow | None = None  # the scores below the rows, and their level; None: a row is a run without items
     departures: tuple[str, ...] = ()  # from the planned order of trials, as the source shows; whole sentences
-    reading: str = ""  # what was read, for the user to see before the answer; "": a row per run
+    reading: tuple[str, ...] = ()  # what was read, for the user to check before the answer; whole sentences
 
     @cached_property
     def cells(self) -> Cells:

@@ -19,9 +19,9 @@ FIRST_COMMANDS = {
         "--margin 20",
         0,
         [
-            "Groups and seeds from names: --runs '{group}-seed{seed}' large: seeds 0-5; small: seeds 0-5",
+            "Groups and seeds from names: --runs '{group}-seed{seed}' large: seeds 0-5; small: seeds 0-5 "
+            "The outcome of a run is the mean r of its last 100 episodes, up to step 2400; runs with fewer, down to 12, count with all.",
             "BETTER: large is better than small by 95.6",
-            "The outcome of a run is the mean of its last 100 values of r, at step 2400; runs with fewer, down to 12,",
         ],
     ),
     "curves exported from W&B": (
@@ -29,9 +29,9 @@ FIRST_COMMANDS = {
         "--margin 2",
         0,
         [
-            "Groups and seeds from names: --runs '{group}-seed{seed}' baseline: seeds 0-7; tuned: seeds 0-7",
-            "WORSE: baseline is worse than tuned by 41.4",
+            "Groups and seeds from names: --runs '{group}-seed{seed}' baseline: seeds 0-7; tuned: seeds 0-7 "
             "The outcome of a run is its last eval/return, at step 45000.",
+            "WORSE: baseline is worse than tuned by 41.4",
         ],
     ),
     "a column per group": (

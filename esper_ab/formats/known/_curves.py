@@ -8,11 +8,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import listed
-from esper_ab.formats.source_table import Cells
+from esper_ab.formats.source_table import NOT_FINITE, Cells
 
 _MOST_CELLS = 50_000_000  # 400 MB
-_MOST_NAMED = 3
 _EVALUATION = ("eval", "test", "valid")
 _OUTCOMES = ("return", "reward", "success", "score", "accuracy", "acc")
 
@@ -25,24 +23,19 @@ class Curves:
         self._current: set[str] = set()  # names with a value in the last row
         self._rows: dict[str, list[int]] = {}
         self._values: dict[str, list[float]] = {}
-        self._broken: dict[str, float] = {}  # name -> the step from which on its values are not finite
 
     def __len__(self) -> int:
         """The number of rows."""
         return len(self._steps)
 
     def add(self, step: float, name: str, value: float) -> None:
-        """Add a value; one that is not finite only marks the name, because no row can have it as an outcome."""
-        if not math.isfinite(value):
-            self._broken.setdefault(name, step)
-            return
-        self._broken.pop(name, None)
+        """Add a value."""
         if not self._steps or self._steps[-1] != step or name in self._current:
             self._steps.append(step)
             self._current.clear()
         self._current.add(name)
         self._rows.setdefault(name, []).append(len(self._steps) - 1)
-        self._values.setdefault(name, []).append(value)
+        self._values.setdefault(name, []).append(value if math.isfinite(value) else NOT_FINITE)
 
     def forget_from(self, step: float) -> None:
         """Drop what was logged at `step` or later, because the run went on from there again."""
@@ -58,13 +51,6 @@ class Curves:
             if self._steps[row] < step:
                 kept.add(self._steps[row], name, value)
         self.__dict__.update(kept.__dict__)
-
-    def notes(self) -> tuple[str, ...]:
-        """Say which names end with values that are not finite."""
-        named = [f"{name} from step {step:g} on" for name, step in self._broken.items() if name in self._values]
-        if not named:
-            return ()
-        return (f"Not finite, and left out: {listed(named[:_MOST_NAMED])}; did the run diverge?",)
 
     def columns(self, where: str) -> tuple[np.ndarray, dict[str, Cells]]:
         """Return the steps [rows], and by name the values [rows], NaN where there is none; `where` is for errors."""

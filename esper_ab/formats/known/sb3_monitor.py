@@ -54,6 +54,7 @@ def _read(file: Path) -> list[SourceTable]:
             outcomes=("r", *(name for name in header if name not in _NUMBERS), "l"),
             better="higher",
             window=_WINDOW,
+            row="episode",
             notes=notes,
         )
     ]

@@ -58,7 +58,7 @@ def _read(file: Path) -> list[SourceTable]:
             row_numbers=range(1, len(steps) + 1),
             roles={"step": name},
             outcomes=likeliest_first(columns),
-            notes=(*notes, *curves.notes()),
+            notes=notes,
         )
     ]
 

@@ -77,7 +77,7 @@ def _read(file: Path) -> list[SourceTable]:
             roles={"step": _STEP, "state": "state"}
             | {role: role for role in ("run", "group", "seed") if role in fixed},
             outcomes=likeliest_first(columns),
-            notes=(*notes, *run.curves.notes()),
+            notes=tuple(notes),
         )
     ]
 

@@ -53,7 +53,7 @@ def test_items_of_a_coarser_column_share_a_cluster():
     columns["scene"] = [episode // 2 for episode in columns["episode"]]
     found = judged(columns)
     assert found.observations.reading == (
-        "Read: 2 checkpoints x 60 episodes in clusters in 2 groups; level: checkpoints."
+        "Read: 2 checkpoints x 60 episodes in clusters in 2 groups; level: checkpoints.",
     )
     assert found.comparisons[0].effect.clusters == 30
 
@@ -76,7 +76,7 @@ def test_the_user_is_asked_whether_rows_of_one_run_are_items_or_runs():
 def test_unnamed_rows_of_one_run_form_no_pairs():
     columns = {"group": ["a"] * 30 + ["b"] * 30, "seed": [0] * 60, "outcome": [0.0, 1.0, 1.0] * 20}
     found = judged(columns, rows="items")
-    assert found.observations.reading == "Read: 2 checkpoints x 30 items in 2 groups; level: checkpoints."
+    assert found.observations.reading == ("Read: 2 checkpoints x 30 items in 2 groups; level: checkpoints.",)
     assert found.comparisons[0].samples is not None
 
 

@@ -21,7 +21,7 @@ def rows_of(paths, **reading):
     outcomes = read_outcomes(paths, ReadingRules(**reading))
     observations = outcomes.observations
     rows = [(row.group, row.replicate, row.value) for row in observations.rows]
-    return rows, observations.notes, outcomes.name_lines
+    return rows, (*observations.reading, *observations.notes), outcomes.name_lines
 
 
 CURVES = "group,seed,step,return\n" + "".join(

@@ -32,7 +32,7 @@ def scored(a, b, *, paired):
 def test_single_runs_are_compared_as_checkpoints():
     found = judged(item_columns(runs=1, items=200, shift=0.2, run_column=""))
     (comparison,) = found.comparisons
-    assert found.observations.reading == "Read: 2 checkpoints x 200 questions in 2 groups; level: checkpoints."
+    assert found.observations.reading == ("Read: 2 checkpoints x 200 questions in 2 groups; level: checkpoints.",)
     assert comparison.question.level == "checkpoints"
     assert comparison.headline.startswith("On these 200 questions, checkpoint new is better than checkpoint old by ")
     assert comparison.headline.endswith(". One training run each: this says nothing about training again.")
@@ -43,7 +43,7 @@ def test_single_runs_are_compared_as_checkpoints():
 def test_several_runs_per_group_are_compared_as_trainings():
     found = judged(item_columns(runs=6, items=200, shift=0.2))
     (comparison,) = found.comparisons
-    assert found.observations.reading == "Read: 12 runs x 200 questions in 2 groups; level: trainings."
+    assert found.observations.reading == ("Read: 12 runs x 200 questions in 2 groups; level: trainings.",)
     assert comparison.headline.startswith("For new training runs and new questions, new is better than old by ")
     assert comparison.headline.endswith("; 6 runs x 200 questions per group.")
 
@@ -130,7 +130,7 @@ def test_a_declared_level_is_refused_without_items():
 def test_repeats_of_an_item_are_averaged():
     found = judged(item_columns(runs=1, items=30, repeats=4, run_column=""))
     assert found.observations.reading == (
-        "Read: 2 checkpoints x 30 questions x 4 repeats in 2 groups; level: checkpoints."
+        "Read: 2 checkpoints x 30 questions x 4 repeats in 2 groups; level: checkpoints.",
     )
     assert found.comparisons[0].test == "paired t"
 

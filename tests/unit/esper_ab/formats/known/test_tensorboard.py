@@ -7,7 +7,7 @@ import pytest
 from esper_ab.contracts.errors import UsageError
 from esper_ab.formats.known import read_file
 from esper_ab.formats.known.tensorboard import _masked_checksum
-from esper_ab.formats.source_table import series_of
+from esper_ab.formats.source_table import NOT_FINITE, series_of
 
 
 def part(number: int, wire: int, content: bytes) -> bytes:
@@ -55,11 +55,10 @@ def test_a_note_mentions_an_incomplete_last_record(tmp_path):
     assert table.notes == ("The last record of events is incomplete: the run was ended, or still goes on.",)
 
 
-def test_a_note_names_runs_that_end_without_a_number(tmp_path):
-    values = [1.5, float("nan"), 2.5, float("inf")]
+def test_values_that_are_not_finite_are_told_from_none(tmp_path):
+    values = [1.5, float("nan"), 2.5, float("-inf")]
     (table,) = read_file(write(tmp_path, *(scalar(step, b"loss", value) for step, value in enumerate(values))))
-    assert series_of(table, "loss").values.tolist() == [1.5, 2.5]
-    assert table.notes == ("Not finite, and left out: loss from step 3 on; did the run diverge?",)
+    assert series_of(table, "loss").values.tolist() == [1.5, NOT_FINITE, 2.5, NOT_FINITE]
 
 
 def test_likely_outcomes_are_listed_first(tmp_path):
