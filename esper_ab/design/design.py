@@ -279,8 +279,11 @@ def extended(design: Design, replicates: int) -> Design:
     return msgspec.structs.replace(design, anytime_after=replicates, evidence=EXTENSION_STRICTNESS / design.alpha)
 
 
-def rule(design: Design) -> str:
-    """Describe the test, the looks and the bounds in one sentence, for the plan and the report."""
+def rule(design: Design, test: str = "") -> str:
+    """Describe the test, the looks and the bounds in one sentence, for the plan and the report.
+
+    `test`: the test that decided, if the outcomes chose another one than the design names.
+    """
     if not design.comparisons:
         return "none: nothing is compared with one group"
     parts = []
@@ -290,10 +293,11 @@ def rule(design: Design) -> str:
         parts.append(_describe_anytime(design, design.anytime_after))
     if not parts:
         return f"none: a verdict needs at least {LEAST_PAIRS} seeds"
-    return f"{_test(design)}; {'; '.join(parts)}"
+    return f"{test or test_words(design)}; {'; '.join(parts)}"
 
 
-def _test(design: Design) -> str:
+def test_words(design: Design) -> str:
+    """Describe the test of the design, which decides unless every outcome is 0 or 1."""
     if design.test in _TESTS:
         return _TESTS[design.test]
     if design.outcome_over == "given":  # the positions of runs done elsewhere are unknown

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from esper_ab.design.design import rule
+from esper_ab.contracts.wording import listed
+from esper_ab.design.design import rule, test_words
 from esper_ab.report.best_groups import best_json, best_verdict, pairs_of, standings_table
 from esper_ab.report.document import Card, Document, Node, Paragraphs, Section, Verdicts
 from esper_ab.report.tables.comparison import beside_tables, cards_of, deciding_table, looks_table, overview_table
@@ -90,8 +91,19 @@ def _reading(result: Answer) -> list[Paragraphs]:
 def _rule(result: Answer) -> str:
     items = result.observations.items
     if items is None or items.closed:
-        return rule_sentence(result.design)
+        return rule_sentence(result.design, _exact_test(result))
     return level_rule(items, result.design)
+
+
+def _exact_test(result: Answer) -> str:
+    """Return the test that decided comparisons whose outcomes are all 0 or 1; "" if there are none."""
+    exact = [item.test for item in result.comparisons if item.proportions is not None]
+    if not exact:
+        return ""
+    named = listed(list(dict.fromkeys(exact)))
+    if len(exact) == len(result.comparisons):
+        return named
+    return f"{test_words(result.design)}, {named} where every outcome is 0 or 1"
 
 
 def departures(result: Answer) -> Paragraphs:
@@ -146,7 +158,7 @@ def external_document(result: Answer) -> dict[str, Any]:
         "exploratory": result.exploratory,
         "plan": result.plan or None,
         "source": result.observations.source,
-        "rule": rule(result.design),
+        "rule": rule(result.design, _exact_test(result)),
         "alpha": result.design.alpha,
         "scales": result.scales,
         "groups": result.observations.groups,

@@ -109,8 +109,7 @@ def _more_pairs(content: Content) -> Iterator[Item]:
     constants = [item.constant for item in open_ones if item.constant and not item.unmoved]
     if constants:
         yield Item(
-            f"Every pair differs by {constants[0]}, and so would further pairs: judge that amount by your margin of "
-            f"{design.margin_words}."
+            f"{constants[0]}, and would be in further pairs: judge that amount by your margin of {design.margin_words}."
         )
     elif any(item.degenerate for item in open_ones):
         yield from _more_spread(content)

@@ -25,6 +25,7 @@ from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.inconclusive import Inconclusive
+from esper_ab.verdict.level_words import names
 from esper_ab.verdict.look import Effect, Look
 from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.question import Lost, Question
@@ -177,14 +178,19 @@ class Numbers:
 
     @property
     def constant(self) -> str:
-        """The difference as text if all used pairs have the same nonzero difference, but for rounding; else ""."""
+        """What all used pairs show if they have the same nonzero difference, but for rounding; else "".
+
+        As in "new is 2.00 points above old in every pair".
+        """
         plain = self.plain
         if plain is None or plain.sd != 0.0 or self.proportions is not None:
             return ""
         sides = outcomes(self.pairs[: self.used])
-        if abs(plain.mean) > resolution(*sides):
-            return self.design.difference(plain.mean)
-        return ""
+        if abs(plain.mean) <= resolution(*sides):
+            return ""
+        a, b = names(self.question.items, self.question.a, self.question.b)
+        side = "above" if plain.mean > 0.0 else "below"
+        return f"{a} is {self.design.size(abs(plain.mean))} {side} {b} in every {self.worded('pair')}"
 
     @property
     def unmoved(self) -> bool:

@@ -192,7 +192,7 @@ def _undecided(evidence: Evidence) -> str:
     if evidence.estimate is None:
         return f"Not decided{_unfinished_suffix(evidence)}{where}: {_worded(evidence, reason)}."
     if evidence.constant:
-        answer = f"every {evidence.worded('pair')} differs by {evidence.constant}, so no test of a mean applies"
+        answer = f"{evidence.constant}, so no test of a mean applies"
         seeds = "" if evidence.about_checkpoints else "; this is the answer for these seeds"
         return f"Not decided{_unfinished_suffix(evidence)}{where}: {answer}{seeds}."
     looks = _relation(evidence, "look level", "looks", ("better than", "worse than"), evidence.question.sign)

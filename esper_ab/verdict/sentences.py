@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esper_ab.design.design import Design, rule
+from esper_ab.design.design import Design, rule, test_words
 from esper_ab.stats.exact_signs import BACKED, BACKED_BY_SIGNS
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import outcomes
@@ -41,8 +41,8 @@ def span(low: float, high: float, design: Design) -> str:
     return f"{signed(low, digits)} to {signed(high, digits)}"
 
 
-def rule_sentence(design: Design) -> str:
-    """Describe the rule of a design for the reader of a report."""
+def rule_sentence(design: Design, test: str = "") -> str:
+    """Describe the rule of a design for the reader of a report; `test` as for `rule`."""
     if not design.comparisons:
         return "None, because one group is compared with nothing."
     if not design.boundaries and design.anytime_after is None:
@@ -52,8 +52,10 @@ def rule_sentence(design: Design) -> str:
         caps = f"{lost} can cap a verdict."
     else:
         caps = "The audit and lost runs can block or cap a verdict."
+    exact_alone = test and test_words(design) not in test
+    signs = "" if exact_alone else _signs_rule(design)
     return (
-        f"{rule(design)}. BETTER or WORSE if that bound is reached{_signs_rule(design)}. EQUIVALENT (BELOW MARGIN "
+        f"{rule(design, test)}. BETTER or WORSE if that bound is reached{signs}. EQUIVALENT (BELOW MARGIN "
         f"after BETTER or WORSE) if {_looks_for_small(design)} the interval lies within +-{design.margin_words}. "
         f"Otherwise INCONCLUSIVE. {caps}"
     )
@@ -351,10 +353,7 @@ def _why_untested(evidence: Evidence) -> str:
     n = evidence.counted(evidence.used)
     lacking = "no test, no interval and no verdict"
     if evidence.constant:
-        return (
-            f": every pair differs by {evidence.constant}, so no test of a mean applies; this is the answer for these "
-            "seeds."
-        )
+        return f": {evidence.constant}, so no test of a mean applies; this is the answer for these seeds."
     if _all_alike(evidence):
         return f" in every pair: without spread there is {lacking}."
     if evidence.degenerate and evidence.plain is not None and evidence.plain.degenerate:

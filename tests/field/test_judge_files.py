@@ -10,7 +10,7 @@ from support.commands.in_process import esper_ab
 
 FILES = Path(__file__).parent / "files" / "judge"
 MONITORS = sorted(f"monitor_runs/{path.name}" for path in (FILES / "monitor_runs").iterdir())
-SHIFT = "Not decided: every pair differs by {}, so no test of a mean applies; this is the answer for these seeds"
+SHIFT = "Not decided: {} in every pair, so no test of a mean applies; this is the answer for these seeds"
 
 # What is judged, how, the exit status, and what must be said.
 FIRST_COMMANDS = {
@@ -20,7 +20,8 @@ FIRST_COMMANDS = {
         0,
         [
             "Groups and seeds from names: --runs '{group}-seed{seed}' large: seeds 0-5; small: seeds 0-5 "
-            "The outcome of a run is the mean r of its last 100 episodes, up to step 2400; runs with fewer, down to 12, count with all.",
+            "The outcome of a run is the mean r of its last 100 episodes, up to step 2400; "
+            "runs with fewer, down to 12, count with all.",
             "BETTER: large is better than small by 95.6",
         ],
     ),
@@ -88,9 +89,9 @@ FIRST_COMMANDS = {
             "design --groups lr0-ent1,lr2-ent2,lr1-ent0 --seeds 3..22 --margin 2",
         ],
     ),
-    "a constant shift": (["b09b_constant_shift.csv"], "--margin 1", 0, [SHIFT.format("-2.00")]),
-    "a constant shift in float32": (["b09d_shift_float32.csv"], "--margin 1", 0, [SHIFT.format("-2.10")]),
-    "a constant shift, rounded": (["b09e_shift_rounding.csv"], "--margin 1", 0, [SHIFT.format("-4.00")]),
+    "a constant shift": (["b09b_constant_shift.csv"], "--margin 1", 0, [SHIFT.format("a is 2.00 below b")]),
+    "a constant shift in float32": (["b09d_shift_float32.csv"], "--margin 1", 0, [SHIFT.format("a is 2.10 below b")]),
+    "a constant shift, rounded": (["b09e_shift_rounding.csv"], "--margin 1", 0, [SHIFT.format("a is 4.00 below b")]),
 }
 
 

@@ -62,8 +62,9 @@ CASES = [
         design(6),
         pairs_with_differences([2.0] * 6),
         "INCONCLUSIVE",
-        "every pair differs by +2.00 points, so no test of a mean applies; this is the answer for these seeds.",
-        "Not decided: every pair differs by +2.00 points, so no test of a mean applies; this is the answer for these",
+        "shaped is 2.00 points above simplified in every pair, so no test of a mean applies; this is the answer for "
+        "these seeds.",
+        "Not decided: shaped is 2.00 points above simplified in every pair, so no test of a mean applies; this is",
         "Every outcome of shaped is 72.00 % and every one of simplified 70.00 %, though their records differ: look for",
     ),
     case(
