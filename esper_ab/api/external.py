@@ -22,7 +22,8 @@ from esper_ab.readers.joint import read_experiments
 from esper_ab.readers.joint_directory import is_experiment, refuse_joint
 from esper_ab.readers.order_file import read_orders
 from esper_ab.readers.python_data import read_data
-from esper_ab.readers.read_outcomes import Outcomes, ReadingRules, read_outcomes
+from esper_ab.readers.read_outcomes import Outcomes, read_outcomes
+from esper_ab.readers.reading_rules import ReadingRules
 from esper_ab.readers.scales import ByTask, ranges_of, scales_of
 from esper_ab.readers.steps import StepRule
 from esper_ab.report.external import external_json, external_report

@@ -21,7 +21,7 @@ from esper_ab.readers.joint_directory import is_experiment, refuse_joint
 
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
-    from esper_ab.readers.read_outcomes import ReadingRules
+    from esper_ab.readers.reading_rules import ReadingRules
     from esper_ab.verdict.analysis_plan import AnalysisPlan
     from esper_ab.verdict.observations import Observations
 
@@ -143,7 +143,7 @@ def _explore(words: Sequence[str], reading: Flags, rule: Flags) -> OutcomeVerdic
 
 def _reading(flags: Flags, rows: str | None = None) -> ReadingRules:
     """Return how to read files, from the flags as click parsed them, or as the user answered; `rows`: what a row is."""
-    from esper_ab.readers.read_outcomes import ReadingRules  # with numpy
+    from esper_ab.readers.reading_rules import ReadingRules  # with numpy
     from esper_ab.readers.steps import StepRule
 
     groups = flags["groups"]

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from esper_ab.contracts.errors import SettingName, UsageError
+from esper_ab.contracts.errors import OpenQuestion, SettingName, Unanswered, UsageError
 from esper_ab.contracts.wording import counted, did_you_mean, listed
-from esper_ab.formats.cells import cell_text, outcome_of
-from esper_ab.formats.column_names import PAIR_COLUMNS, meaning
+from esper_ab.formats.column_names import PAIR_COLUMNS
 from esper_ab.formats.known import read_file
-from esper_ab.formats.source_table import Series, SourceTable, logged_numbers, series_of
+from esper_ab.formats.source_table import Series, SourceTable, series_of
+from esper_ab.readers.evaluation_files import folders_of_tasks
+from esper_ab.readers.joined_rows import NamedTable, join_rows
 from esper_ab.readers.long_table import LongTable, columns_of_runs, roles_of
 from esper_ab.readers.metrics import metric_of
-from esper_ab.readers.run_names import RunName, label_of, read_names, show_names
-from esper_ab.readers.run_patterns import infer_names
+from esper_ab.readers.reading_rules import ReadingRules
+from esper_ab.readers.run_names import RunName, label_of, show_names
+from esper_ab.readers.run_patterns import names_of_paths
 from esper_ab.readers.source_files import SourceFile
-from esper_ab.readers.step_rows import one_row_per_run
-from esper_ab.readers.steps import RunValues, StepRule, outcomes_at, step_column
+from esper_ab.readers.step_rows import item_columns
+from esper_ab.readers.steps import RunValues, outcomes_at, step_column
+from esper_ab.verdict.observations import unit_of
 
 # Files that a library always calls so: the folder names the run, and several are parts of it.
 _PART_OF_RUN = re.compile(r"events\.out\.tfevents\..*|(?:.*\.)?monitor\.csv")
-_IN_ROWS = ("group", "seed", "run", "task", "item", "repeat", "cluster", "order")
+_TRAINING_EPISODES = 100  # as of monitor.csv
 
 
 @dataclass(frozen=True)
@@ -38,28 +39,31 @@ class _RunTables:
     tables: tuple[SourceTable, ...]
 
 
-def join_tables(
-    paths: Sequence[Path], files: Sequence[SourceFile], names: Mapping[str, str], pattern: str, rule: StepRule
-) -> LongTable:
-    """Return one table of all files. Raises UsageError if they are invalid or do not belong together."""
+def join_tables(paths: Sequence[Path], files: Sequence[SourceFile], rules: ReadingRules) -> LongTable:
+    """Return one table of all files.
+
+    Raises UsageError if they are invalid or do not belong together, and Unanswered if the user must say what rows are.
+    """
     source = _source(paths, files)
+    names = rules.names
     used, notes = _outcome_files(files, names.get("outcome", ""))
     runs = _runs(used)
     tables = [table for run in runs for table in run.tables]
     roles = roles_of(tables[0], names)
-    if {"group", "run", "item", *PAIR_COLUMNS} & {*roles}:
-        return _join_rows(source, runs, names, pattern, rule, notes)
+    identified = {"group", "run", "item", *PAIR_COLUMNS} & {*roles}
+    if identified or (used[0][0].format.general and _are_items(source, tables[0], roles, rules)):
+        return join_rows(source, [NamedTable(run.path, table) for run in runs for table in run.tables], rules, notes)
     metric = metric_of(source, tables, names.get("outcome", ""))
     by_path = [run.path for run in runs]
-    if pattern.endswith("/..."):  # reaches from a folder to the file
+    if rules.runs.endswith("/..."):  # reaches from a folder to the file
         by_path = [str(run.tables[0].file) for run in runs]
-    used_pattern, of_runs = _named(source, by_path, pattern, seeds=True, groups=True)
+    used_pattern, of_runs = names_of_paths(source, by_path, rules.runs, seeds=True, groups=True)
     _check_different(runs, of_runs)
     values = [
         RunValues(name.group, label_of(name), _series(run, metric), run.tables[0].window, run.tables[0].row)
         for run, name in zip(runs, of_runs, strict=True)
     ]
-    taken = outcomes_at(values, rule, metric)
+    taken = outcomes_at(values, rules.steps, metric)
     first = tables[0]
     return LongTable(
         source=source,
@@ -71,6 +75,28 @@ def join_tables(
         name_lines=show_names(used_pattern, of_runs),
         better=first.better if metric in first.outcomes[:1] else "",
     )
+
+
+def _are_items(source: str, table: SourceTable, roles: Mapping[str, str], rules: ReadingRules) -> bool:
+    """True if the rows of a run's table are items: a column is called like them, and no step is asked for.
+
+    Raises Unanswered for episodes, which may be those of the training or of an evaluation after it.
+    """
+    names = item_columns(table, roles)
+    if not names or rules.steps.given or rules.rows == "runs":
+        return False
+    if rules.rows is None and all(unit_of(name) == "episode" for name in names):
+        raise Unanswered(
+            source,
+            [
+                OpenQuestion(
+                    f"each file has a row per episode (column {names[0]}): an evaluation of the finished run, or its "
+                    "training, of which the last episodes count",
+                    (SettingName("rows", "items"), SettingName("mean_last", _TRAINING_EPISODES)),
+                )
+            ],
+        )
+    return True
 
 
 def _source(paths: Sequence[Path], files: Sequence[SourceFile]) -> str:
@@ -109,19 +135,13 @@ def _outcome_files(
 def _runs(files: Sequence[tuple[SourceFile, list[SourceTable]]]) -> list[_RunTables]:
     """Return the tables of each run, by the path that names it."""
     by_path: dict[str, list[SourceTable]] = {}
+    of_one_checkpoint = folders_of_tasks([table for _, tables in files for table in tables])
     for file, tables in files:
-        path = file.path.parent if _PART_OF_RUN.fullmatch(file.path.name) else file.path
+        path = file.path
+        if _PART_OF_RUN.fullmatch(path.name) or path.parent in of_one_checkpoint:
+            path = path.parent
         by_path.setdefault(str(path), []).extend(tables)
     return [_RunTables(path, tuple(tables)) for path, tables in by_path.items()]
-
-
-def _named(source: str, paths: Sequence[str], pattern: str, *, seeds: bool, groups: bool) -> tuple[str, list[RunName]]:
-    """Return the pattern of the paths, `pattern` if the user gave one, and what each path says."""
-    if pattern:
-        return pattern, read_names(paths, pattern)
-    if len(paths) < 2:
-        raise UsageError(f"{source} has one run, {paths[0]}; a comparison needs runs of two groups")
-    return infer_names(paths, source, seeds=seeds, groups=groups)
 
 
 def _check_different(runs: Sequence[_RunTables], names: Sequence[RunName]) -> None:
@@ -151,107 +171,3 @@ def _add_steps(table: SourceTable) -> SourceTable:
     if "step" in table.roles or not (step := step_column(list(table.columns))):
         return table
     return replace(table, roles={**table.roles, "step": step})
-
-
-def _join_rows(
-    source: str,
-    runs: Sequence[_RunTables],
-    names: Mapping[str, str],
-    pattern: str,
-    rule: StepRule,
-    notes: tuple[str, ...],
-) -> LongTable:
-    """Join tables that have groups, seeds or items in columns; what these do not tell comes from the paths."""
-    tables = [(run.path, table) for run in runs for table in run.tables]
-    roles = [roles_of(table, names) for _, table in tables]
-    _check_same_columns([table for _, table in tables], roles)
-    with_groups = all("group" in of_table for of_table in roles)
-    with_seeds = all({*of_table} & {*PAIR_COLUMNS, "run"} for of_table in roles)
-    of_paths = [RunName()] * len(tables)
-    name_lines: tuple[str, ...] = ()
-    if pattern or not (with_groups and with_seeds):
-        used, of_paths = _named(
-            source, [path for path, _ in tables], pattern, seeds=not with_seeds, groups=not with_groups
-        )
-        name_lines = show_names(used, of_paths)
-    metric = metric_of(source, [table for _, table in tables], names.get("outcome", roles[0].get("outcome", "")))
-    columns: dict[str, list[Any]] = {}
-    rows = 0
-    for (_, table), of_table, name in zip(tables, roles, of_paths, strict=True):
-        for ours, cells in _cells(table, of_table, name, metric).items():
-            columns.setdefault(ours, [""] * rows).extend(cells)
-        rows += len(table.row_numbers)
-        for cells in columns.values():
-            cells += [""] * (rows - len(cells))
-        notes += table.notes
-    joined = SourceTable(Path(source), "several files", columns, range(1, rows + 1))
-    our_names = {ours: ours for ours in columns if ours in _IN_ROWS} | {"outcome": metric}
-    reduced = one_row_per_run(joined, our_names, rule)
-    return LongTable(
-        source=source,
-        columns={name: list(cells) for name, cells in reduced.table.columns.items()},
-        row_numbers=reduced.table.row_numbers,
-        metric=metric,
-        reading=reduced.reading,
-        notes=tuple(dict.fromkeys((*notes, *reduced.notes))),
-        name_lines=name_lines,
-    )
-
-
-def _check_same_columns(tables: Sequence[SourceTable], roles: Sequence[Mapping[str, str]]) -> None:
-    """Raise UsageError if a column that tells what a row is, such as its task, is not in every table."""
-    for ours in _IN_ROWS:
-        having = [place for place, of_table in enumerate(roles) if ours in of_table]
-        if having and len(having) < len(tables):
-            lacking = next(place for place in range(len(tables)) if place not in having)
-            name = roles[having[0]][ours]
-            raise UsageError(
-                f"{tables[having[0]].file} has a column {name!r} and {tables[lacking].file} has none, so their rows "
-                "cannot be put into one table"
-            )
-
-
-def _name_of(path: str, table: SourceTable) -> str:
-    """Return the name of the run in a table: as its column says, or the path."""
-    named = {cell_text(cell) for cell in table.columns.get(table.roles.get("run", ""), ())}
-    return named.pop() if len(named) == 1 else path
-
-
-def _cells(table: SourceTable, roles: Mapping[str, str], name: RunName, metric: str) -> dict[str, list[Any]]:
-    """Return the cells of a table by our names; what no column tells comes from `name`."""
-    count = len(table.row_numbers)
-    cells: dict[str, list[Any]] = {}
-    for ours in _IN_ROWS:
-        if ours in roles:
-            cells[ours] = list(table.columns[roles[ours]])
-        elif text := getattr(name, ours, ""):
-            cells[ours] = [text] * count
-    for ours in PAIR_COLUMNS:
-        if ours in roles:
-            cells["seed"] = list(table.columns[roles[ours]])
-    if "seed" in cells:
-        cells.pop("run", None)
-    elif "run" not in cells:  # one run of a group in each file
-        cells["run"] = ["1"] * count
-    if step := roles.get("step") or step_column(list(table.columns)):
-        cells["step"] = list(table.columns[step])
-    if state := roles.get("state") or next(
-        (name for name in table.columns if meaning(name) in ("state", "status")), ""
-    ):
-        cells["state"] = list(table.columns[state])
-    cells[metric] = _values(table, metric, with_steps="step" in cells)
-    return cells
-
-
-def _values(table: SourceTable, metric: str, *, with_steps: bool) -> list[float | None]:
-    """Return the outcomes in a table, None where there is none; those of a row per step may be NOT_FINITE."""
-    if metric not in table.columns:
-        return [None] * len(table.row_numbers)
-    if with_steps:
-        numbers = logged_numbers(table, metric).tolist()
-        return [None if math.isnan(number) else number for number in numbers]
-    where = f"{table.file}, row "
-    return [
-        outcome_of(cell, f"{where}{row}, column {metric}")
-        for cell, row in zip(table.columns[metric], table.row_numbers, strict=True)
-    ]

@@ -7,7 +7,7 @@ comes from columns, from the names of columns, or from those of files and folder
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +23,13 @@ from esper_ab.readers.joined_tables import join_tables
 from esper_ab.readers.long_table import LongTable, of_format, roles_of
 from esper_ab.readers.metrics import candidates, fitting, pick_metric
 from esper_ab.readers.plain_groups import plain_groups
+from esper_ab.readers.reading_rules import ReadingRules
 from esper_ab.readers.run_columns import long_of_columns, run_columns
 from esper_ab.readers.run_names_column import with_run_names
 from esper_ab.readers.source_files import find_files
 from esper_ab.readers.step_rows import one_row_per_run
-from esper_ab.readers.steps import StepRule, check_rule
-from esper_ab.verdict.observations import Observations
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadingRules:
-    """How the user wants files to be read."""
-
-    names: Mapping[str, str] = field(default_factory=dict)  # our name of a column -> the file's
-    groups: tuple[str, ...] = ()  # columns of one group each
-    runs: str = ""  # the pattern of the runs' names
-    rows: str | None = None  # what a row is, "runs" or "items"; None: the columns tell
-    steps: StepRule = field(default_factory=StepRule)
+from esper_ab.readers.steps import check_rule
+from esper_ab.verdict.observations import Observations, names_items
 
 
 @dataclass(frozen=True)
@@ -63,7 +53,7 @@ def read_outcomes(paths: Sequence[Path], reading: ReadingRules) -> Outcomes:
         tables = []
     if reading.groups:
         raise UsageError(SettingName("groups"), f" is for one table, not for {counted(len(files), 'file')}")
-    return _noted(_observed(join_tables(paths, files, reading.names, reading.runs, reading.steps), reading), notes)
+    return _noted(_observed(join_tables(paths, files, reading), reading), notes)
 
 
 def _read_single_table(table: SourceTable, reading: ReadingRules, *, general: bool) -> Outcomes:
@@ -94,7 +84,7 @@ def _read_single_table(table: SourceTable, reading: ReadingRules, *, general: bo
     reduced = one_row_per_run(table, roles_of(table, names), reading.steps)
     table = reduced.table
     observations = observations_of(source, _lists(table), table.row_numbers, names, rows=reading.rows)
-    observations = _with_reading(observations, reduced.reading or chosen)
+    observations = _add_reading(observations, reduced.reading or chosen)
     return Outcomes(_add_notes(observations, (*notes, *reduced.notes)), name_lines)
 
 
@@ -102,7 +92,8 @@ def _add_outcome(
     table: SourceTable, roles: Mapping[str, str], names: dict[str, str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return `names` with the outcome, and a sentence on it, if no name tells the outcome but one column fits."""
-    if "outcome" in roles or "group" not in roles or {*roles}.isdisjoint((*PAIR_COLUMNS, "run")):
+    names_rows = not {*roles}.isdisjoint((*PAIR_COLUMNS, "run", "item")) or any(map(names_items, table.columns))
+    if "outcome" in roles or "group" not in roles or not names_rows:
         return names, ()
     likely = fitting(table.outcomes or candidates(table.columns, [*roles.values()]))
     if not table.outcomes and len(likely) != 1:
@@ -120,11 +111,11 @@ def _observed(table: LongTable, reading: ReadingRules) -> Outcomes:
     others = {ours: theirs for ours, theirs in reading.names.items() if ours in ("cluster", "order")}
     names = others | {"outcome": table.metric}
     observations = observations_of(table.source, table.columns, table.row_numbers, names, rows=reading.rows)
-    observations = _with_reading(_add_notes(observations, table.notes), table.reading)
+    observations = _add_reading(_add_notes(observations, table.notes), table.reading)
     return Outcomes(observations, table.name_lines, table.better)
 
 
-def _with_reading(observations: Observations, reading: Sequence[str]) -> Observations:
+def _add_reading(observations: Observations, reading: Sequence[str]) -> Observations:
     return msgspec.structs.replace(observations, reading=tuple(reading))
 
 

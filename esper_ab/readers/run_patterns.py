@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from esper_ab.contracts.errors import OpenQuestion, SettingName, Unanswered
+from esper_ab.contracts.errors import OpenQuestion, SettingName, Unanswered, UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import counted
 from esper_ab.readers.run_names import SUFFIX, RunName, read_names
@@ -70,7 +70,7 @@ def infer_names(names: Sequence[str], source: str, *, seeds: bool, groups: bool)
                 return _the_only(names, source, valid)
         if not seeds and (valid := _valid(names, _patterns(split, None, groups=groups), groups=groups)):
             return _the_only(names, source, valid)
-    if groups and len(names) == _LEAST_GROUPS:  # two runs are compared only if they are of two groups
+    if seeds and groups and len(names) == _LEAST_GROUPS:  # two runs are compared only if they are of two groups
         return infer_names(names, source, seeds=False, groups=True)
     example = "{group}-s{seed}" if groups else "*-s{seed}"
     examples = " and ".join(visible_line(name, 100) for name in (names[0], names[-1]))
@@ -84,6 +84,20 @@ def infer_names(names: Sequence[str], source: str, *, seeds: bool, groups: bool)
             )
         ],
     )
+
+
+def names_of_paths(
+    source: str, paths: Sequence[str], pattern: str, *, seeds: bool, groups: bool
+) -> tuple[str, list[RunName]]:
+    """Return the pattern of the paths, `pattern` if the user gave one, and what each path says."""
+    if pattern:
+        return pattern, read_names(paths, pattern)
+    if len(paths) < 2:
+        raise UsageError(
+            f"{source} has one run, {paths[0]}; a comparison needs runs of two groups, each with a file or folder of "
+            "its own"
+        )
+    return infer_names(paths, source, seeds=seeds, groups=groups)
 
 
 def _some_have_words(split: _Split) -> bool:

@@ -68,7 +68,7 @@ def without_crashed_items(
     ended.
     """
     states = _states(columns, used)
-    if states is None or len(table.runs) == 1:
+    if states is None or table.runs == ("",):
         return table, ()
     run = table.group * len(table.runs) + table.run
     distinct, state = np.unique(states.of_rows, return_inverse=True)

@@ -41,7 +41,7 @@ def one_row_per_run(table: SourceTable, roles: Mapping[str, str], rule: StepRule
     `roles`: our name of a column -> the table's. The table is unchanged if it has no column of steps, or if no run has
     several rows.
     """
-    step = roles.get("step") or _step_column(table, roles)
+    step = step_column_of(table, roles)
     if rule.given and not step:
         raise UsageError(
             f"{table.file}: ",
@@ -65,13 +65,33 @@ def one_row_per_run(table: SourceTable, roles: Mapping[str, str], rule: StepRule
     return Reduced(replace(table, columns=columns, row_numbers=row_numbers), (taken.how,), taken.notes)
 
 
-def _step_column(table: SourceTable, roles: Mapping[str, str]) -> str:
-    """Return the column of steps by its name; epochs are repetitions of an item if another column names items."""
+def step_column_of(table: SourceTable, roles: Mapping[str, str]) -> str:
+    """Return the column of steps, by its role or its name; "" if there is none.
+
+    Epochs are repetitions of an item if another column names items.
+    """
+    if "step" in roles:
+        return roles["step"]
     names = [name for name in table.columns if name not in roles.values()]
     step = step_column(names)
-    if step.strip().lower() in _REPEATS and any(names_items(name) for name in table.columns):
+    if _is_repeat(step) and ("item" in roles or any(names_items(name) for name in table.columns)):
         return ""
     return step
+
+
+def item_columns(table: SourceTable, roles: Mapping[str, str]) -> list[str]:
+    """Return the columns without a role that are called like items, and their epochs; [] if there is a step."""
+    if step_column_of(table, roles):
+        return []
+    others = [name for name in table.columns if name not in roles.values()]
+    items = [name for name in others if names_items(name)]
+    if items or "item" in roles:
+        items += [name for name in others if _is_repeat(name)]
+    return items
+
+
+def _is_repeat(name: str) -> bool:
+    return name.strip().lower() in _REPEATS
 
 
 def _runs(table: SourceTable, roles: Mapping[str, str]) -> list[_RunRows]:

@@ -80,7 +80,7 @@ def step_column(names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Taken:
+class StepOutcomes:
     """The outcomes that were taken from runs with a value per step."""
 
     outcomes: list[float | None]  # of each run; None: it is lost
@@ -88,7 +88,7 @@ class Taken:
     notes: tuple[str, ...]  # on lost runs, and on groups of which one trained longer
 
 
-def outcomes_at(runs: Sequence[RunValues], rule: StepRule, metric: str) -> Taken:
+def outcomes_at(runs: Sequence[RunValues], rule: StepRule, metric: str) -> StepOutcomes:
     """Take the outcome of each run.
 
     A run is lost if it ended far before the others of its group or before the step that the user named, or if a value
@@ -112,7 +112,7 @@ def outcomes_at(runs: Sequence[RunValues], rule: StepRule, metric: str) -> Taken
     notes = _lost_notes(runs, lasts, sorted(early), diverged, rule)
     if not rule.given:
         notes += _different_ends(runs, lasts, early)
-    return Taken(values, _how(runs, [lasts[place] for place in known], rule, metric), tuple(notes))
+    return StepOutcomes(values, _how(runs, [lasts[place] for place in known], rule, metric), tuple(notes))
 
 
 def _finite(run: RunValues) -> RunValues:

@@ -153,6 +153,7 @@ def external_document(result: Answer) -> dict[str, Any]:
         {"task": item.question.task, **comparison_json(item), **_asked_items(item)} for item in result.comparisons
     ]
     best = {} if result.best is None else {"best": best_json(result.best)}
+    reading = {"reading": result.observations.reading} if result.observations.reading else {}
     return {
         "schema": SCHEMA,
         "exploratory": result.exploratory,
@@ -165,7 +166,7 @@ def external_document(result: Answer) -> dict[str, Any]:
         **best,
         "comparisons": comparisons,
         "departures": result.departures,
-        "reading": result.observations.reading,
+        **reading,
         "notes": result.notes,
         "next_step": result.next_step,
         "improvements": result.improvements,

@@ -2,7 +2,8 @@ import pytest
 from support.outcomes.csv_outcomes import csv_text
 
 from esper_ab.contracts.errors import Unanswered, UsageError
-from esper_ab.readers.read_outcomes import ReadingRules, read_outcomes
+from esper_ab.readers.read_outcomes import read_outcomes
+from esper_ab.readers.reading_rules import ReadingRules
 from esper_ab.readers.steps import StepRule
 
 
@@ -48,6 +49,16 @@ def test_the_only_numeric_column_is_the_outcome(write):
     rows, notes, _ = rows_of([write("scores.csv", "group,seed,note,points\na,0,x,1\nb,0,y,2\n")])
     assert rows == [("a", "0", 1.0), ("b", "0", 2.0)]
     assert notes == ("The outcome is points.",)
+
+
+def test_the_only_column_of_numbers_beside_items_is_the_outcome_and_is_said(write):
+    text = "policy,episode,success\n" + "".join(
+        f"{group},{episode},{episode % 2}\n" for group in "ab" for episode in (0, 1)
+    )
+    path = write("rollouts.csv", text)
+    outcomes = read_outcomes([path], ReadingRules(names={"group": "policy"}))
+    assert outcomes.observations.table.score.tolist() == [0.0, 1.0, 0.0, 1.0]
+    assert outcomes.observations.reading == ("The outcome is success.",)
 
 
 def test_the_user_is_asked_about_ambiguous_columns_of_groups(write):

@@ -43,6 +43,7 @@ def test_an_inferred_name_pattern_gives_groups_and_seeds(paths, pattern):
         ["small-seed0", "small-seed1", "large-s0", "large-s1"],
         ["small-seed0", "small-seed1", "large_0", "large_1"],
         ["a/0", "a/1", "b/deep/0", "b/deep/1"],
+        ["zoo/a2c/CartPole-v1_1/x.npz", "sb3/ppo-seed3/x.npz"],
     ],
 )
 def test_the_user_is_asked_about_names_without_a_common_pattern(paths):

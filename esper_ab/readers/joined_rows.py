@@ -1,0 +1,178 @@
+"""Several tables that have groups, seeds or items in columns become one; what these do not tell comes from the paths.
+
+Columns get our names, except for the outcome and for columns that are called like items, whose names say what they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.visible import visible_line
+from esper_ab.contracts.wording import listed
+from esper_ab.formats.cells import cell_text, outcome_of
+from esper_ab.formats.column_names import PAIR_COLUMNS, meaning
+from esper_ab.formats.source_table import SourceTable, logged_numbers
+from esper_ab.readers.evaluation_files import grouped_by_model, name_models
+from esper_ab.readers.long_table import LongTable, roles_of
+from esper_ab.readers.metrics import metric_of
+from esper_ab.readers.reading_rules import ReadingRules
+from esper_ab.readers.run_names import RunName, show_names
+from esper_ab.readers.run_patterns import names_of_paths
+from esper_ab.readers.step_rows import item_columns, one_row_per_run, step_column_of
+
+IN_ROWS = ("group", "seed", "run", "task", "item", "repeat", "cluster", "order")
+_OUTCOME = "outcome"  # if it is called differently in different files
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """A table of a run, or of several, with the path that names it."""
+
+    path: str
+    table: SourceTable
+
+
+@dataclass(frozen=True)
+class _TableOfRun:
+    """A table with what is known about its columns."""
+
+    table: SourceTable
+    roles: Mapping[str, str]  # our name -> the table's
+    name: RunName  # by the path
+    metric: str  # the column with the outcome
+
+
+def join_rows(
+    source: str, named_tables: Sequence[NamedTable], rules: ReadingRules, notes: tuple[str, ...]
+) -> LongTable:
+    """Join the tables. Raises UsageError if they are invalid or do not belong together."""
+    paths = [named.path for named in named_tables]
+    tables = [named.table for named in named_tables]
+    of_models = all(map(name_models, tables)) and not rules.runs
+    reading: tuple[str, ...] = ()
+    if of_models:
+        tables, reading = grouped_by_model(tables)
+    roles = [roles_of(table, rules.names) for table in tables]
+    _check_same_columns(tables, roles)
+    with_groups = all("group" in of_table for of_table in roles)
+    with_seeds = all({*of_table} & {*PAIR_COLUMNS, "run"} for of_table in roles)
+    of_paths = {path: RunName() for path in paths}
+    name_lines: tuple[str, ...] = ()
+    if rules.runs or not (with_groups and (with_seeds or of_models)):
+        used, names = names_of_paths(source, list(of_paths), rules.runs, seeds=not with_seeds, groups=not with_groups)
+        of_paths = dict(zip(of_paths, names, strict=True))
+        name_lines = show_names(used, names)
+    metrics, of_tasks = _metrics(source, tables, rules.names.get("outcome", roles[0].get("outcome", "")))
+    parts = [
+        _TableOfRun(table, of_table, of_paths[path], metric)
+        for table, of_table, path, metric in zip(tables, roles, paths, metrics, strict=True)
+    ]
+    metric = metrics[0] if len({*metrics}) == 1 else _OUTCOME
+    joined = _joined(source, parts, metric)
+    our_names = {ours: ours for ours in joined.columns if ours in IN_ROWS} | {"outcome": metric}
+    reduced = one_row_per_run(joined, our_names, rules.steps)
+    return LongTable(
+        source=source,
+        columns={name: list(cells) for name, cells in reduced.table.columns.items()},
+        row_numbers=reduced.table.row_numbers,
+        metric=metric,
+        reading=(*reading, *of_tasks, *reduced.reading),
+        notes=tuple(dict.fromkeys((*notes, *(note for table in tables for note in table.notes), *reduced.notes))),
+        name_lines=name_lines,
+    )
+
+
+def _metrics(source: str, tables: Sequence[SourceTable], named: str) -> tuple[list[str], tuple[str, ...]]:
+    """Return the outcome of each table, and a sentence if tasks have different ones, as formats of benchmarks say."""
+    metric = metric_of(source, tables, named)
+    metrics = [
+        metric if named or metric in table.columns or not table.outcomes else table.outcomes[0] for table in tables
+    ]
+    if len({*metrics}) == 1:
+        return metrics, ()
+    of_tasks = {}
+    for table, chosen in zip(tables, metrics, strict=True):
+        for task in dict.fromkeys(map(cell_text, table.column("task") or [str(table.file)])):
+            of_tasks[task] = f"{chosen} of {task}"
+    return metrics, (f"The outcome is {visible_line(listed(list(of_tasks.values())), 200)}.",)
+
+
+def _check_same_columns(tables: Sequence[SourceTable], roles: Sequence[Mapping[str, str]]) -> None:
+    """Raise UsageError if a column that tells what a row is, such as its task, is not in every table."""
+    names = [dict(of_table) for of_table in roles]
+    for table, of_table in zip(tables, names, strict=True):
+        of_table |= {name: name for name in item_columns(table, of_table)}
+    words = dict.fromkeys(ours for of_table in names for ours in of_table if ours in IN_ROWS or ours == of_table[ours])
+    for ours in words:
+        having = [place for place, of_table in enumerate(names) if ours in of_table]
+        if 0 < len(having) < len(tables) and ours != "outcome":
+            lacking = next(place for place in range(len(tables)) if place not in having)
+            name = names[having[0]][ours]
+            raise UsageError(
+                f"{tables[having[0]].file} has a column {name!r} and {tables[lacking].file} has none, so their rows "
+                "cannot be put into one table"
+            )
+
+
+def _joined(source: str, parts: Sequence[_TableOfRun], metric: str) -> SourceTable:
+    """Return the rows of all tables, with empty cells where a table lacks a column."""
+    columns: dict[str, list[Any]] = {}
+    rows = 0
+    for part in parts:
+        for ours, cells in _cells(part, metric).items():
+            columns.setdefault(ours, [""] * rows).extend(cells)
+        rows += len(part.table.row_numbers)
+        for cells in columns.values():
+            cells += [""] * (rows - len(cells))
+    return SourceTable(Path(source), "several files", columns, range(1, rows + 1))
+
+
+def _cells(part: _TableOfRun, metric: str) -> dict[str, list[Any]]:
+    """Return the cells of a table by our names; what no column tells comes from its name."""
+    table = part.table
+    roles = part.roles
+    count = len(table.row_numbers)
+    cells: dict[str, list[Any]] = {}
+    for ours in IN_ROWS:
+        if text := getattr(part.name, ours, ""):
+            cells[ours] = [text] * count
+    for ours, theirs in roles.items():
+        if ours in (*IN_ROWS, *PAIR_COLUMNS):
+            cells["seed" if ours in PAIR_COLUMNS else ours] = list(table.columns[theirs])
+    if "seed" in cells:
+        cells.pop("run", None)
+    elif "run" not in cells:  # one run of a group in each file
+        cells["run"] = ["1"] * count
+    if step := step_column_of(table, roles):
+        cells["step"] = list(table.columns[step])
+    for name in item_columns(table, roles):
+        cells[name] = list(table.columns[name])
+    if state := roles.get("state") or _state_column(table):
+        cells["state"] = list(table.columns[state])
+    cells[metric] = _values(part, with_steps="step" in cells)
+    return cells
+
+
+def _state_column(table: SourceTable) -> str:
+    return next((name for name in table.columns if meaning(name) in ("state", "status")), "")
+
+
+def _values(part: _TableOfRun, *, with_steps: bool) -> list[float | None]:
+    """Return the outcomes in a table, None where there is none; those of a row per step may be NOT_FINITE."""
+    table = part.table
+    metric = part.metric
+    if metric not in table.columns:
+        return [None] * len(table.row_numbers)
+    if with_steps:
+        numbers = logged_numbers(table, metric).tolist()
+        return [None if math.isnan(number) else number for number in numbers]
+    where = f"{table.file}, row "
+    return [
+        outcome_of(cell, f"{where}{row}, column {metric}")
+        for cell, row in zip(table.columns[metric], table.row_numbers, strict=True)
+    ]
