@@ -1,4 +1,4 @@
-"""The contract of every controller: permitted decisions, no memory of episodes, no own random numbers."""
+"""The contract of every controller: valid decisions that depend only on the episode and its uniforms."""
 
 import dataclasses
 from collections.abc import Callable

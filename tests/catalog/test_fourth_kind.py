@@ -1,4 +1,4 @@
-"""A kind of task from outside: copies of both packages get a folder each, from tests/catalog/fourth_kind.
+"""A kind of task added from outside: tests/catalog/fourth_kind is copied into copies of both packages.
 
 Nothing else is changed, and the new kind is planned, trained, judged and reported.
 """

@@ -1,4 +1,4 @@
-"""A Ray cluster that a command starts itself, and removes completely."""
+"""A Ray cluster that a command starts by itself is removed completely."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Every front door that fits a project, tried on projects as people have them, in a copy of the project's folder.
+"""Every way to start that fits a project, tried on a copy of a project as users have them.
 
 A project is a folder of `projects`. Its doors.toml says what is typed there, and what it must print: the words of an
 esper-ab command, arguments of Python, or the name of a notebook, of which all cells are executed.

@@ -1,4 +1,4 @@
-"""Tables and folders as people have them: what `judge`'s first command says, and its exit status.
+"""Tables and folders as users have them: the output and exit status of the first `judge` command.
 
 The files are those of a collection of situations that public threads report (files/judge).
 """

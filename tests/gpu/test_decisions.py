@@ -1,4 +1,4 @@
-"""The waits and copies of a decision on its GPU, and that it uses no other GPU."""
+"""Synchronisations and copies per decision on one GPU; no run uses another GPU."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""msgspec analyses a type at its first use; two threads that do so at once crash the process (seen with 0.22).
+"""Decoders are built at import time: two threads that build one at once crash the process (seen with msgspec 0.22).
 
 So every module makes its decoders when it is imported, before an HTTP server or a reader thread can call it.
 """

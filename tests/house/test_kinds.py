@@ -1,4 +1,4 @@
-"""Kinds of task: only a kind's own folder and kinds_of_task.py use its name."""
+"""The name of a kind of task appears only in its own folder and in kinds_of_task.py."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""Names in both packages: a variable says what it holds, and a private function says what it does."""
+"""Names in both packages: variables are not vague, and private functions contain a verb or a noun."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""structure.md lists every room once, and each room's docstring begins with the line that it has there."""
+"""structure.md lists every room once with the first line of the room's docstring."""
 
 import ast
 import re

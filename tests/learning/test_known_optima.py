@@ -1,4 +1,4 @@
-"""PPO solves small problems with a known optimum. Each threshold is above what a broken learner reaches."""
+"""PPO solves small problems with a known optimum; broken learners stay below the thresholds."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""An outcome that is negative, in joules and better when lower: all output uses its terms, none of growth."""
+"""All output about an outcome in joules that is negative and better when lower uses no growth terms."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Few file descriptors: a plan that needs more is refused; connections that use up the rest do no harm.
+"""Limits on file descriptors: plans that need too many are refused, and foreign connections do no harm.
 
 libzmq aborts the process when it has no descriptor for a connection, so each experiment has its own process.
 """

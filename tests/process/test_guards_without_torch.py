@@ -1,4 +1,4 @@
-"""A worker that only supervises a command imports no torch, whether forked, spawned or supervised."""
+"""A worker that only supervises a command imports no torch, however it is started."""
 
 from functools import partial
 from pathlib import Path

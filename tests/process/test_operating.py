@@ -1,4 +1,4 @@
-"""Operating a run over SSH: it outlives its terminal, and other terminals can watch and stop it."""
+"""Operating a run over SSH: it survives its terminal, and other terminals can watch and stop it."""
 
 import fcntl
 import json

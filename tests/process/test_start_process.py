@@ -1,4 +1,4 @@
-"""The start process: what forked workers inherit from it, and how it and they end."""
+"""The start process: state that forked workers inherit, and the end of the process and of its workers."""
 
 import json
 import os

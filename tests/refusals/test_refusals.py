@@ -1,4 +1,4 @@
-"""Every input that is refused is told the same as when its text was last looked at, word for word."""
+"""Every refused input gets the stored error message, word for word."""
 
 import pytest
 from support.goldens.refusal_sites import sites

@@ -1,4 +1,4 @@
-"""Differences on items: the package follows the simulated rules, and the page has the rates that were stored."""
+"""Differences on items: the package follows the simulated rules, and the page shows the stored rates."""
 
 import numpy as np
 import pytest

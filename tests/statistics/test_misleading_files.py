@@ -1,4 +1,4 @@
-"""Regression tests: outcomes that once led to a claim which is false far more often than 1 time in 20."""
+"""Regression tests: tables that once led to claims which are false in far more than 5 % of cases."""
 
 from pathlib import Path
 

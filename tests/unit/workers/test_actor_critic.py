@@ -1,4 +1,4 @@
-"""Initial weights come from the rng path alone; a state is that of a network, and of no other."""
+"""Initial weights depend only on the rng path; a state belongs to one network shape."""
 
 import numpy as np
 import pytest

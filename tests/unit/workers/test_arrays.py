@@ -1,4 +1,4 @@
-"""Quick checks of numbers agree with the plain ones, also where a sum of squares overflows."""
+"""Fast checks of numbers agree with plain checks, even where a sum of squares overflows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Findings on designs and amounts, each from a journal that has its cause; a clean experiment has none."""
+"""Findings about designs and amounts of work: each journal contains one cause; a clean experiment has none."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Findings on conditions of runs, on their conduct and on policy updates: each by a journal that has its cause."""
+"""Findings about the conditions and conduct of runs and about policy updates: each journal contains one cause."""
 
 import pytest
 from support.journals.audited_journals import (

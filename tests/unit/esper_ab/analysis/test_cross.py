@@ -1,4 +1,4 @@
-"""Cross-evaluation and correlation: numbers by hand and by scipy, and records that do not count."""
+"""Cross-evaluation and correlation: numbers computed by hand and by scipy, and records that are left out."""
 
 import msgspec
 import numpy as np

@@ -1,4 +1,4 @@
-"""Estimates of evaluation noise against the numbers from which the journal was drawn."""
+"""Estimates of evaluation noise against the parameters of the simulated journal."""
 
 import json
 

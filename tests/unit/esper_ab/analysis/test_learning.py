@@ -1,4 +1,4 @@
-"""Sentences about a group's learning, from synthetic journals that are each limited by one thing."""
+"""Sentences about a group's learning, from synthetic journals with one limiting factor each."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Findings of a reward audit: curves use random schedules only, everything else uses all behaviours."""
+"""Findings of a reward audit: curves use only random schedules, other findings use all behaviours."""
 
 import pytest
 from support.rewards.audited_rewards import make_reward_audit, make_scored

@@ -1,4 +1,4 @@
-"""A check finds files that differ from their record; a repair cuts the journal there and keeps what it cuts."""
+"""A check finds files that differ from their record; a repair truncates the journal and keeps the removed bytes."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""`design --level checkpoints` and what `judge` makes of its order of trials."""
+"""`design --level checkpoints`, and `judge` on the order of trials that it writes."""
 
 import csv
 import json

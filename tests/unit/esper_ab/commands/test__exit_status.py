@@ -1,4 +1,4 @@
-"""SIGTERM is an interruption from the first line of a command on."""
+"""Exit statuses: SIGTERM interrupts a command, and errors of streams and memory are reported."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Every flag of `launch` has a field, and click gives a flag that was not typed the field's default."""
+"""Every flag of `launch` has a field; flags that are not given have the field's default."""
 
 import click
 import pytest

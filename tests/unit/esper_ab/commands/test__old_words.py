@@ -1,4 +1,4 @@
-"""Commands and flags of earlier versions: each is answered with what to write today, which exists."""
+"""Commands and flags of earlier versions: each refusal names the present command or flag."""
 
 import click
 import pytest

@@ -1,4 +1,4 @@
-"""Flags: each number is refused out of its bounds before anything starts; a help says what its command takes."""
+"""Numeric flags have bounds, and values out of bounds are refused."""
 
 import click
 import pytest

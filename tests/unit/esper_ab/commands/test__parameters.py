@@ -1,4 +1,4 @@
-"""A flag that takes one value and is given twice: none of its values is lost without a word."""
+"""A single-value flag that is given twice with different values is refused."""
 
 import click
 import pytest

@@ -1,4 +1,4 @@
-"""Questions about the user's data: asked on a terminal; elsewhere one line with the flags that answer them."""
+"""Questions about the user's data: asked on a terminal, otherwise refused with the flags that answer them."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-"""Which kind of campaign an argument names; one message asks for all that is missing, with a completed line."""
+"""The kind of campaign that an argument requests, and one message about all missing flags."""
 
 import shlex
 

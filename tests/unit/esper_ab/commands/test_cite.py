@@ -1,4 +1,4 @@
-"""A citation, and rows of a table that LaTeX can set, whatever the groups are called."""
+"""A citation, and rows of a LaTeX table with any names of groups."""
 
 from click.testing import CliRunner
 from support.journals.ready_journals import write

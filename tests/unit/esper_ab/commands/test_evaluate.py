@@ -1,4 +1,4 @@
-"""evaluate: a policy that lies where its run saved it is the one that was recorded, or is refused."""
+"""evaluate refuses a policy that differs from the one that its run recorded."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Tables as files: the same rows as the query gives, whole or not at all, and nothing replaced unasked."""
+"""Exported tables have the rows of the query, and existing files are replaced only with --force."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""The files that `esper-ab init` writes: they run as they are, and their comments say nothing that does not hold."""
+"""The files written by `esper-ab init` run unchanged, and their comments are true."""
 
 import re
 import runpy

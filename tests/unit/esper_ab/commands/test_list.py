@@ -1,4 +1,4 @@
-"""list, logs and the following of journals, for experiment directories in every state."""
+"""list, logs and viewers of journals, for experiment directories in every state."""
 
 import json
 from contextlib import closing

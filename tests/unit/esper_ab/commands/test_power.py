@@ -1,4 +1,4 @@
-"""`esper-ab power`: where the spread of earlier runs comes from; the tests of `design` have what follows from it."""
+"""`esper-ab power` takes the spread from earlier runs; tests of `design` cover the power itself."""
 
 import json
 import math

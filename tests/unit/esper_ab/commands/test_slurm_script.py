@@ -1,4 +1,4 @@
-"""The script for sbatch: its output file, and when it resumes."""
+"""The script for sbatch: its output file, its flags, and the command that resumes."""
 
 import shlex
 import subprocess

@@ -1,4 +1,4 @@
-"""tidy removes only checkpoints and temporary files that nothing needs, and follows no link."""
+"""tidy removes only unneeded checkpoints and temporary files, and follows no symbolic link."""
 
 import json
 import os

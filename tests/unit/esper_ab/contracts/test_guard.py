@@ -1,4 +1,4 @@
-"""A guard ends with the program that it runs, and the program with its guard."""
+"""A guard ends with its program, and the program ends with its guard."""
 
 import os
 import select

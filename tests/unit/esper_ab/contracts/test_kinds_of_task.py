@@ -1,4 +1,4 @@
-"""The kinds of task: what the name of a task says about its kind, and the rules of a kind for a concern."""
+"""The kind of a task follows from its name; each kind has rules, with defaults for unknown kinds."""
 
 import pytest
 

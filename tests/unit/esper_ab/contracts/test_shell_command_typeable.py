@@ -1,4 +1,4 @@
-"""Printed commands begin with `esper-ab` if a shell finds this installation, otherwise with the words typed."""
+"""Printed commands begin with `esper-ab` if a shell finds this installation, otherwise with the typed program."""
 
 import ast
 import re

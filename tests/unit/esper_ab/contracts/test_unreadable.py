@@ -1,4 +1,4 @@
-"""Errors of msgspec for damaged bytes; there are several, and all must be caught."""
+"""All errors that msgspec raises for damaged bytes are caught."""
 
 import msgspec
 from hypothesis import example, given

@@ -1,4 +1,4 @@
-"""The answer of a child process, also if user code in it leaves processes running."""
+"""The answer of a child process, even if user code in it leaves processes running."""
 
 import msgspec
 import pytest

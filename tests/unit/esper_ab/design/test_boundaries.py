@@ -1,4 +1,4 @@
-"""Boundaries against the published ones, against least squares on simulated pairs, and the cache around them."""
+"""Boundaries against published boundaries and against least squares on simulated pairs, and their cache."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Settings from which no design can be made are refused, each with what to change."""
+"""Settings without a possible design are refused with a remedy."""
 
 import pytest
 from support.plans import fake_plans

@@ -1,4 +1,4 @@
-"""Start orders balance positions and neighbours, and their effects can be estimated."""
+"""Start orders balance positions and neighbours, and position effects can be estimated."""
 
 from collections import Counter
 from itertools import combinations, pairwise

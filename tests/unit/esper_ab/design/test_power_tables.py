@@ -1,4 +1,4 @@
-"""What another number of evaluation episodes would change in a power table."""
+"""The effect of another number of evaluation episodes on a power table."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Power in words: every sentence of constructed answers, without simulation, and the line of a plan."""
+"""The text about power: every sentence for constructed answers, and the line in a plan."""
 
 import math
 import re

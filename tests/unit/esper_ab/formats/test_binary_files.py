@@ -1,4 +1,4 @@
-"""Files that are no text: their format is named, with the remedy, and real writers made them."""
+"""Binary files are refused with their format and a remedy; real writers made the samples."""
 
 import bz2
 import gzip

@@ -1,4 +1,4 @@
-"""Numbers as people write them become plain, column by column, and only if all of a column reads as such."""
+"""Numbers in spreadsheet notation are converted if a whole column can be converted."""
 
 import pytest
 

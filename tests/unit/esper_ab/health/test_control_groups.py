@@ -1,4 +1,4 @@
-"""Limits and counts of control groups of both versions, from the files of other machines."""
+"""Limits and counters of both versions of control groups, from the files of other machines."""
 
 import signal
 from types import SimpleNamespace

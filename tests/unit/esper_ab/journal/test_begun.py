@@ -1,4 +1,4 @@
-"""An experiment has begun once its journal has a whole line."""
+"""An experiment has begun if its journal has a complete line."""
 
 from esper_ab.journal.begun import begun
 

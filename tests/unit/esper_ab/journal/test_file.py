@@ -1,4 +1,4 @@
-"""The journal on disk: written lines are read back, wherever the file is cut off.
+"""The journal on disk: written lines can be read back after a cut at any byte.
 
 Errors of writing, syncing and saving are reported, and leave the lines that were written intact.
 """

@@ -1,4 +1,4 @@
-"""A loaded journal leaves its records in the file."""
+"""Loading a journal leaves its records in the file."""
 
 import pytest
 from support.journals.ready_journals import failed_run, one_replicate, records_of, three_groups, write

@@ -1,4 +1,4 @@
-"""A damaged line is never read as an event; the error names the line and the number of intact ones."""
+"""A damaged line is never read as an event; the error names the line and the number of intact lines."""
 
 import json
 import zlib

@@ -1,4 +1,4 @@
-"""The numbers of a live view, counted by hand from the records."""
+"""The numbers of the live view equal numbers computed from the records."""
 
 import pytest
 from msgspec.structs import replace

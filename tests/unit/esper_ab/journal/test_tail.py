@@ -1,4 +1,4 @@
-"""A followed journal yields its events, and later those that are appended."""
+"""Following a journal yields its events, including those appended later."""
 
 import pytest
 from hypothesis import given

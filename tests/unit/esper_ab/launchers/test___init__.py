@@ -1,4 +1,4 @@
-"""A lane is bound to devices of this machine, of the planned kind and on one node; anything else is refused."""
+"""A lane is bound to devices of the planned kind on one node; other lanes are refused."""
 
 import pytest
 from support.plans.worker_orders import order

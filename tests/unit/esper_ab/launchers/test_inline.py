@@ -1,4 +1,4 @@
-"""A thread cannot be killed: a process with an abandoned thread exits without running exit handlers."""
+"""The inline launcher: a process with an abandoned thread exits without running exit handlers."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""A waiting message on stderr, for terminals only, and output after the terminal has hung up."""
+"""A waiting message on terminals, and output after the terminal has hung up."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""Between the end of training and the report: `status --follow` waits, other commands name who writes it."""
+"""Between the end of training and the report, `status --follow` waits and other commands name the writing process."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The planner: each block has each group once, positions are balanced, no run depends on another group."""
+"""The planner: blocks have each group once, positions are balanced, and runs do not depend on other groups."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Measurements on digits are used only for plans like the measured ones, and equal the page of evidence."""
+"""Measurements on digits apply only to similar plans and equal the numbers of the evidence page."""
 
 import re
 from pathlib import Path

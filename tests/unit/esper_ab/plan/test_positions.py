@@ -1,4 +1,4 @@
-"""Device and start order can matter unless records are a function of rng paths; plans depend on it."""
+"""Positions can matter unless records depend only on rng paths; plans depend on it."""
 
 import msgspec
 import pytest

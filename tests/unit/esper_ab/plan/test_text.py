@@ -1,4 +1,4 @@
-"""A plan in a few lines: question, runs, time of the decision, directory, and only notes that limit the answer."""
+"""The short text of a plan: question, runs, decision, directory, and notes that limit the answer."""
 
 from collections.abc import Sequence
 from pathlib import Path

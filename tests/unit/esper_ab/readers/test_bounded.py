@@ -1,4 +1,4 @@
-"""A time limit and a memory limit around a function that may be endless or huge."""
+"""Time and memory limits for a function that may be endless or huge."""
 
 import resource
 import threading

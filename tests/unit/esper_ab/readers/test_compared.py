@@ -1,4 +1,4 @@
-"""Several experiment directories: what can be compared, what is one group, and that all of it is exploratory."""
+"""Several experiment directories: comparable settings, merged groups, and exploratory verdicts."""
 
 from dataclasses import replace
 

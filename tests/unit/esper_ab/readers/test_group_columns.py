@@ -1,4 +1,4 @@
-"""A column of outcomes, or of names of runs, taken for the groups would give as many groups as rows."""
+"""A column with a value per row is refused as the column of groups."""
 
 import pytest
 

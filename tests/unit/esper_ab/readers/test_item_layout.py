@@ -1,4 +1,4 @@
-"""What tells rows of items from rows of runs, and what is asked where nothing tells."""
+"""Rows of items are distinguished from rows of runs; the user is asked about ambiguous tables."""
 
 import pytest
 from support.outcomes.item_tables import item_columns, replaced

@@ -1,4 +1,4 @@
-"""Outcomes in Python: which values make a pair or a row, whatever holds them and in whatever order."""
+"""Outcomes in Python: pairing by key, position or index, in any container."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Seeds that are written in several ways are one seed, and the answer says so."""
+"""Different spellings of a seed are the same seed, and the answer mentions it."""
 
 import pytest
 from support.outcomes.csv_outcomes import drawn, rows

@@ -1,4 +1,4 @@
-"""The replication that a report recommends, beside its original: both verdicts, and no false sentence."""
+"""Replications: both verdicts are shown, and no sentence about settings is false."""
 
 import json
 from dataclasses import replace

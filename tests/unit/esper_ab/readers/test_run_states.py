@@ -1,4 +1,4 @@
-"""A tracker's table of runs: the outcome that a crashed run had reached is not taken for a result."""
+"""A tracker's table of runs: the last value of a crashed run is not used as its outcome."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The unit of the outcomes of a task, which direction is better, and how large a difference matters. Pure."""
+"""Unit, direction and margin of the outcomes of each task."""
 
 import pytest
 

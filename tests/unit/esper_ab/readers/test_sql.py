@@ -1,4 +1,4 @@
-"""SQL over an experiment directory: every view, every column, and what a query must not be able to do."""
+"""SQL over an experiment directory: every view, every column, and limits on queries."""
 
 import csv
 import json

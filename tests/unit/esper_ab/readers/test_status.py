@@ -1,4 +1,4 @@
-"""The live view and status: what is shown, on a terminal and in a pipe, and that nothing heavy is loaded for it."""
+"""The live view and status, on a terminal and in a pipe."""
 
 import io
 import json

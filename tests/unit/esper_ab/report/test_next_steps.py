@@ -1,4 +1,4 @@
-"""Steps that fit the state and the verdict, whose commands are accepted."""
+"""Suggested next steps fit the state and the verdict, and their commands are accepted."""
 
 import shlex
 from dataclasses import replace

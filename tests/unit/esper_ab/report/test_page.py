@@ -1,4 +1,4 @@
-"""The page: one script by its hash and nothing else, and every point of a figure with its name."""
+"""The page: it allows only its own script, and every point of a figure names its run."""
 
 import base64
 import hashlib

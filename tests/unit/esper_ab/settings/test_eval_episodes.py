@@ -1,4 +1,4 @@
-"""`--eval-episodes`: a number, auto, and the inputs on which auto depends."""
+"""`--eval-episodes`: an explicit number, or an automatic number and its inputs."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""--kernel and --amp: their meaning on each machine, refusals, and their place in the plan."""
+"""--kernel and --amp: their meaning on each machine, refusals, and their effect on the plan."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Files of options: given by their path or their folder; errors name a remedy."""
+"""Option files are found by path or folder; errors name a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long and odd text of every flag is refused by the parser or fits into the messages that carry it."""
+"""Long and unusual text of every flag is refused by the parser or fits into messages."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""The deciding analysis against scipy and statsmodels, and against rules that hold for all inputs."""
+"""The adjusted difference against scipy and statsmodels, and rules that hold for all inputs."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The anytime-valid t: its formula against the integral that defines it, and its interval."""
+"""The anytime-valid t against the integral that defines it, and its interval."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The table of simulated error rates: its own entries, a new simulation, and false claims without bias."""
+"""The table of simulated error rates against its entries and against new simulations."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The number of episodes with the least variance x cost."""
+"""The number of episodes that minimises variance times cost."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The exact p of signs, for one sample and for many at once."""
+"""The exact p of the sign-flip test, for one sample and for many samples."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Advice on more runs and items: forecasts against new scores, and the cheapest plan against all plans."""
+"""Advice on more runs and items: predictions against new scores, and the cheapest plan against all plans."""
 
 import msgspec
 import numpy as np

@@ -1,4 +1,4 @@
-"""Differences on items: formulas written out, laws that hold for all scores, and data without a test."""
+"""Differences on items: written-out formulas, rules that hold for all scores, and data without a test."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Ranks of values, where equal values share the mean of theirs."""
+"""Ranks of values; equal values share the mean of their ranks."""
 
 from hypothesis import given
 from hypothesis import strategies as st

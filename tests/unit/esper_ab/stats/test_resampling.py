@@ -1,4 +1,4 @@
-"""How many resamples a bootstrap draws, and how many of them at a time."""
+"""The number of bootstrap resamples and the size of their batches."""
 
 import pytest
 

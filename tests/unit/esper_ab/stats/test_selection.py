@@ -1,4 +1,4 @@
-"""Choosing by a score: exact against brute force over all subsets, and the laws that every reward must obey."""
+"""Choosing by a score, against brute force over all subsets, and rules that hold for every reward."""
 
 from itertools import combinations, permutations
 

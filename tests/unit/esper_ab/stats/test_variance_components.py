@@ -1,4 +1,4 @@
-"""Variance components: unbiased, with limits that cover, and undefined for too little data."""
+"""Variance components: unbiased estimates, coverage of their limits, and data without an estimate."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Welch's t against scipy's, its error rate with groups of unequal size, and samples without a test."""
+"""Welch's t against scipy, its error rate for unequal groups, and samples without a test."""
 
 import numpy as np
 import pytest

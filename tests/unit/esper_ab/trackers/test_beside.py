@@ -1,4 +1,4 @@
-"""Trackers that fill in a journal, and are awaited."""
+"""Tracker processes beside a run: starting all of them or none."""
 
 import psutil
 import pytest

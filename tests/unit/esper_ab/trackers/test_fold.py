@@ -1,4 +1,4 @@
-"""Calls of trackers, refusals before the start, and files that are continued."""
+"""Calls of trackers, refusals before the start, and continued files."""
 
 import sys
 from pathlib import Path

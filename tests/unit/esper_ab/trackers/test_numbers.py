@@ -1,4 +1,4 @@
-"""Numbers of records by name, for trackers."""
+"""Named numbers of records, as trackers receive them."""
 
 from support.journals.ready_journals import three_groups
 

@@ -1,4 +1,4 @@
-"""Caveats: each appears where it applies, and nowhere else."""
+"""Each caveat appears only if its condition holds."""
 
 import numpy as np
 import pytest

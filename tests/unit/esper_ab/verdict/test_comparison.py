@@ -1,4 +1,4 @@
-"""A verdict's test, interval and level, and what an INCONCLUSIVE says about the margin."""
+"""The test, interval and level of a verdict, and the reason for an INCONCLUSIVE verdict."""
 
 import msgspec
 import numpy as np

@@ -1,4 +1,4 @@
-"""Verdicts and their phrases, case by case, for cases that no golden experiment or table covers."""
+"""Verdicts and phrases, case by case, that no golden experiment or table covers."""
 
 import numpy as np
 import pytest

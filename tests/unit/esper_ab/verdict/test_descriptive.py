@@ -1,4 +1,4 @@
-"""All descriptive statistics of one comparison, from the catalogue esper_ab/stats/descriptive. Pure."""
+"""The descriptive statistics of a comparison, from the catalogue esper_ab/stats/descriptive."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whether the differences of a comparison depend on when its pairs were run, which caps what may be claimed. Pure."""
+"""Differences that depend on the time of their pairs cap the verdict."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The verdict that grounds lead to."""
+"""The choice of a verdict from its grounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The headline of a comparison: it never says more than the verdict, and equal headlines are folded into one."""
+"""The headline of a comparison never claims more than the verdict; equal headlines are merged."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What could overturn a claim: lost runs with the declared worst outcome, and a collapse that no run showed."""
+"""Claims that could be overturned: lost runs with the declared worst outcome, and unseen collapses."""
 
 import msgspec
 import numpy as np

@@ -1,4 +1,4 @@
-"""The level of an answer about items: what follows from the data, what is declared, and what the headline says."""
+"""The level of an answer about items: inferred or declared, with its headline."""
 
 import numpy as np
 import pytest

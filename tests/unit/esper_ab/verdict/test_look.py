@@ -1,4 +1,4 @@
-"""One look: its evidence, differences without a test, and claims that need more than the test."""
+"""One look: its evidence, differences without a test, and claims that need more than one test."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The progress of comparisons over the looks: what each look decides, alpha passed on, and rules that always hold."""
+"""The progress of comparisons over the looks: decisions, alpha passed on, and rules that always hold."""
 
 import math
 

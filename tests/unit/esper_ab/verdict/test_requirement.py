@@ -1,4 +1,4 @@
-"""--fail-unless: refused conditions, the conditions that each verdict supports, and the exit status of `report`."""
+"""--fail-unless: refused requirements, requirements fulfilled by each verdict, and the exit status."""
 
 import json
 import math

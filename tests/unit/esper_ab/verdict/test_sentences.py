@@ -1,4 +1,4 @@
-"""Sentences about lost runs and looks to come; tests/statistics/test_sentences.py has the rules that always hold."""
+"""Sentences about lost runs and future looks; tests/statistics/test_sentences.py has the general rules."""
 
 from dataclasses import replace
 

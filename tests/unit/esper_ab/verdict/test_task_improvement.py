@@ -1,4 +1,4 @@
-"""The probability of improvement over tasks, by scipy's U of each task and by plain resampling."""
+"""The probability of improvement over tasks, against scipy's U per task and plain resampling."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Caveats beside INCONCLUSIVE that point to other tests, and comparisons that get none."""
+"""Caveats of undecided comparisons that point to other tests."""
 
 import numpy as np
 import pytest

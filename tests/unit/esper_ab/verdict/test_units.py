@@ -1,4 +1,4 @@
-"""Margins in another unit than the outcome."""
+"""Margins in a different unit than the outcome."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The preflight child's own judgements; what it finds on a real machine is tested through the preflight."""
+"""Problems that the preflight process finds itself; the preflight's tests use a real machine."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""What the child of `esper-ab evaluate` answers, and what it refuses."""
+"""Answers and refusals of the child process of `esper-ab evaluate`."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The border to the kernel: structs that mean the same on both sides, and a status with a sentence for each fault."""
+"""The binding of the kernel: equal struct layouts, and a message for each error status."""
 
 import ctypes
 import itertools

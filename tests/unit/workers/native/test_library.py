@@ -1,4 +1,4 @@
-"""The kernel's libraries: how they are built, and which of them are used: those that fit and compute as they should."""
+"""The kernel's libraries: their build, and the checks that select a usable library."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The policy in C++: what torch's computes in float64, what it refuses, and what its bits do not depend on.
+"""The policy in C++ against torch in float64, its refusals, and bit-identical results.
 
 Over few numbers a normalisation leaves gradients that float32 rounds away, here and in torch: hidden >= 8.
 """

@@ -1,4 +1,4 @@
-"""The agent as a whole: ratio 1, ended environments, bootstrap, freezing, state round trip; what computes a policy."""
+"""The agent as a whole: first ratio, ended environments, bootstrap, freezing and restored state."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Masked, factored heads: probabilities by enumeration, sampling by inverse CDF, no gradient where unused."""
+"""Masked, factored heads: probabilities by enumeration and sampling by inverse CDF."""
 
 import itertools
 

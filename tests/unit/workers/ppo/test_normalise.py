@@ -1,4 +1,4 @@
-"""Running moments equal the moments of everything seen, whatever the pieces."""
+"""Running moments equal the moments of all observed rows, however they are merged."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""GAE against its definition as a sum; sequences that a network with a memory learns from."""
+"""GAE against its definition as a sum, and sequences for a network with a memory."""
 
 import numpy as np
 import pytest

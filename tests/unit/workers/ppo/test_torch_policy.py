@@ -1,4 +1,4 @@
-"""Decisions of the reference policy, and its exact limits: the target KL and the edge of the clip range."""
+"""Decisions of the reference policy, and its limits: the target KL and the clip range."""
 
 from dataclasses import replace
 

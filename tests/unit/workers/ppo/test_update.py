@@ -1,4 +1,4 @@
-"""The update: its loss by a plain computation, its step by torch's optimiser, what stops it, what it says of itself."""
+"""The update: its loss by a plain computation, its step by torch's optimiser, and its stops."""
 
 import math
 from dataclasses import replace

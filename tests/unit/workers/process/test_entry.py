@@ -1,4 +1,4 @@
-"""Which GPUs a worker accepts as its own, and that threads are given none."""
+"""The GPUs that a worker accepts, and its reports of failures."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A worker ends when its connection is lost or it is replaced; how its loop reports steps."""
+"""A worker ends when it loses its connection or is replaced; its loop reports steps at intervals."""
 
 import queue
 import time

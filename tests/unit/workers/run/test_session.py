@@ -1,4 +1,4 @@
-"""One run: what its records depend on, and what they must not depend on; what a user's reward may not return."""
+"""One run: the inputs on which its records depend, and refused rewards."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

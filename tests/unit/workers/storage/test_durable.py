@@ -1,4 +1,4 @@
-"""A run that is taken up again goes on as if nothing had happened; what is not intact is never taken up."""
+"""A resumed run equals an undisturbed one; damaged checkpoints are never loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""state_bytes: what was written is restored; other bytes are one of FOREIGN, and take no more memory than they have."""
+"""Written state is restored; other bytes are refused without using more memory than their size."""
 
 import io
 import zipfile

@@ -1,4 +1,4 @@
-"""A failure of the user's own program costs a seed or ends the experiment."""
+"""A failure of the user's program costs a seed or ends the experiment."""
 
 import pytest
 from support.outcomes.drawn_decisions import Choices

@@ -1,4 +1,4 @@
-"""Files are recognised by what is in them; unknown ones are refused in one line."""
+"""Formats are recognised by content; files in unknown formats are refused in one line."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""CSV files in general, which no other format claims."""
+"""CSV files that no other format recognises."""
 
 import pytest
 

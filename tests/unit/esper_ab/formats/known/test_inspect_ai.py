@@ -1,4 +1,4 @@
-"""Scores of every kind, and logs of runs that have not ended."""
+"""Inspect logs: scores of every kind, and unfinished logs."""
 
 import json
 import zipfile

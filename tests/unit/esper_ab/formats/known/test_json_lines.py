@@ -1,4 +1,4 @@
-"""JSON lines in general."""
+"""Files of JSON lines that no other format recognises."""
 
 from esper_ab.formats.known import read_file
 

@@ -1,4 +1,4 @@
-"""JSON in general."""
+"""JSON files that no other format recognises."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Episodes of a policy: what an evaluation of several tasks has in an order of its own."""
+"""LeRobot evaluations of several tasks."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Results by task: groups are made of their tasks, and the direction is that of the metric."""
+"""Results of lm-evaluation-harness: tasks, groups of tasks, and the direction of metrics."""
 
 import json
 

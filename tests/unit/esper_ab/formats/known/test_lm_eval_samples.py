@@ -1,4 +1,4 @@
-"""Samples of older versions and of metrics that are lower for better models."""
+"""Samples of older versions of lm-evaluation-harness, and metrics that are better when lower."""
 
 import json
 

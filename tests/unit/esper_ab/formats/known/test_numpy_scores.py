@@ -1,4 +1,4 @@
-"""Arrays of scores."""
+"""NumPy arrays of scores."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Parquet."""
+"""Parquet files."""
 
 import duckdb
 import numpy as np

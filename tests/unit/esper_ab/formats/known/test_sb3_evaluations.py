@@ -1,4 +1,4 @@
-"""Evaluations of one run, as SB3's EvalCallback writes them."""
+"""Evaluations of one run, as written by SB3's EvalCallback."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Training episodes of one run, as SB3's Monitor writes them."""
+"""Training episodes of one run, as written by SB3's Monitor."""
 
 import pytest
 

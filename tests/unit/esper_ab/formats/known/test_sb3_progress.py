@@ -1,4 +1,4 @@
-"""SB3's progress.csv: the last row most often has no evaluation."""
+"""SB3's progress.csv, in which most rows have no evaluation."""
 
 from esper_ab.formats.known import read_file
 from esper_ab.formats.source_table import series_of

@@ -1,4 +1,4 @@
-"""What real event files rarely have; tests/field/test_files.py reads those of SummaryWriter."""
+"""Rare contents of event files; tests/field/test_files.py reads files written by SummaryWriter."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Exported charts: a column per run becomes rows."""
+"""Exported W&B charts: each column becomes the rows of a run."""
 
 from esper_ab.formats.known import read_file
 from esper_ab.formats.source_table import series_of

@@ -1,4 +1,4 @@
-"""What real run files rarely have; tests/field/test_files.py reads those of W&B."""
+"""Rare contents of W&B run files; tests/field/test_files.py reads files written by W&B."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Exported tables of runs."""
+"""Exported W&B tables of runs."""
 
 import pytest
 

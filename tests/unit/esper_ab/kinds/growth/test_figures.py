@@ -1,4 +1,4 @@
-"""Shares of stages, from which the figures of growth are drawn."""
+"""Shares of stages in the figures of growth."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Groups that are not clearly better than guessing or the bare host support no EQUIVALENT."""
+"""Groups that are not clearly better than guessing or the bare host are not called EQUIVALENT."""
 
 import pytest
 from support.journals.audited_journals import findings, planned, replace

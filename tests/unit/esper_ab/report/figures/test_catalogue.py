@@ -1,4 +1,4 @@
-"""Figures of a report outside of its page: each by its name, in real colours, without a display or pyplot."""
+"""All figures of a report: names, colours, overlaps and reproducibility, without a display or pyplot."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""Tables and sentences of a reward audit: every number is that of the findings, and words follow numbers."""
+"""Tables and sentences of a reward audit equal its findings."""
 
 import pytest
 from support.rewards.audited_rewards import make_played, make_reward_audit, make_scored

@@ -1,4 +1,4 @@
-"""Cohen's d by its definition, and by numbers worked by hand."""
+"""Cohen's d against its definition and against numbers computed by hand."""
 
 import math
 

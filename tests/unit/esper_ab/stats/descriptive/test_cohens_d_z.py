@@ -1,4 +1,4 @@
-"""Cohen's d_z by its definition, and its limits by the noncentral t of scipy."""
+"""Cohen's d_z against its definition, and its limits against scipy's noncentral t."""
 
 import math
 

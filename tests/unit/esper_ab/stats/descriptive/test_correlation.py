@@ -1,4 +1,4 @@
-"""The correlation of pairs and what a pair is worth, against scipy and simulation."""
+"""The correlation of pairs and the worth of pairing, against scipy and simulation."""
 
 import msgspec
 import numpy as np

@@ -1,4 +1,4 @@
-"""Hedges' g and its limits: by its definition, by statsmodels, and by the noncentral t of scipy."""
+"""Hedges' g and its limits against its definition, statsmodels and scipy's noncentral t."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Wins, A12 and Cliff's delta by their definitions; the coverage of the interval with few runs and separated groups."""
+"""Wins, A12 and Cliff's delta against their definitions, and the coverage of the interval."""
 
 import math
 

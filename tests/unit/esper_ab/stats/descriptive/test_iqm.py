@@ -1,4 +1,4 @@
-"""The interquartile mean and bootstrap intervals against scipy; what few runs do not support."""
+"""The interquartile mean and its bootstrap interval against scipy, and warnings for few runs."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Skewness against scipy, and Johnson's t by hand."""
+"""Skewness against scipy, and Johnson's t against a value computed by hand."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The sign-flip test against plain enumeration and scipy, and how far it enumerates."""
+"""The sign-flip test against plain enumeration and scipy, and its largest number of pairs."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""A run whose environments are spread over two devices computes what it computes on one; so does a family of hosts."""
+"""A run on two devices gives the results of one device; so does a family of hosts."""
 
 import threading
 from dataclasses import replace

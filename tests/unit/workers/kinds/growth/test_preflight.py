@@ -1,4 +1,4 @@
-"""What the preflight finds out about tasks of growth."""
+"""Facts about growth tasks that the preflight measures."""
 
 import pytest
 import torch

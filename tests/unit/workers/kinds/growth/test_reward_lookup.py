@@ -1,4 +1,4 @@
-"""From a mode's name to its function, and the errors on the way."""
+"""The reward function of a mode, file or module, and its refusals."""
 
 import re
 import sys

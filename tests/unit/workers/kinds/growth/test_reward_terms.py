@@ -1,4 +1,4 @@
-"""Terms of rewards: golden cases, of one slot and one step, and what they cannot show; potentials of whole lives."""
+"""Terms of rewards: golden cases, and potentials over whole lives of seed modules."""
 
 import math
 from dataclasses import fields

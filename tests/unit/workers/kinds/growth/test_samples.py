@@ -1,4 +1,4 @@
-"""Every host of a family is given samples of one context, drawn at its own address."""
+"""Every host of a task family gets samples of one context, drawn at its rng path."""
 
 from contextlib import nullcontext
 from dataclasses import replace

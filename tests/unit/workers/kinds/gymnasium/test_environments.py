@@ -1,4 +1,4 @@
-"""Rollouts of Gymnasium's environments: what ends, what is cut off, what begins anew, and what is carried on."""
+"""Rollouts of Gymnasium environments: ends, truncations, restarts, and carried episodes."""
 
 from dataclasses import replace
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What the preflight finds out about a Gymnasium task."""
+"""Facts about a Gymnasium task that the preflight measures."""
 
 import tracemalloc
 from pathlib import Path

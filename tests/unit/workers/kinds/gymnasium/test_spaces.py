@@ -1,4 +1,4 @@
-"""Spaces of Gymnasium as a policy has them."""
+"""Action and observation spaces of Gymnasium as a policy uses them."""
 
 from contextlib import nullcontext
 

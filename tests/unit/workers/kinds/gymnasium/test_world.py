@@ -1,4 +1,4 @@
-"""Runs of Gymnasium's environments: what their records depend on; tasks, outcomes and rewards by name."""
+"""Runs in Gymnasium environments: inputs of their records; tasks, outcomes and rewards by name."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""The port that a command is given: free, and no other run's at the same time."""
+"""The port of a command is free and no other run's at the same time."""
 
 import socket
 from contextlib import ExitStack

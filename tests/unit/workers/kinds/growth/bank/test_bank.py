@@ -1,4 +1,4 @@
-"""The bank: environments side by side behave as if alone, and what is not trained does not change."""
+"""The bank: environments side by side behave as if alone, and untrained parameters do not change."""
 
 import copy
 

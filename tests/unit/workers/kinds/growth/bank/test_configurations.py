@@ -1,4 +1,4 @@
-"""Which configurations a validation pass holds, where it widens, and the arithmetic of what follows."""
+"""The configurations that a validation pass measures, and the contributions computed from them."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""float16 has one loss scale per environment, by GradScaler's rule; an overflow concerns only its own environment."""
+"""float16 has a loss scale per environment, as GradScaler's; an overflow affects only its environment."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The kernel against torch, over any topology, stage and batch."""
+"""The kernel against torch, for any topology, stage and batch."""
 
 from dataclasses import replace
 

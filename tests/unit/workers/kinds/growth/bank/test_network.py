@@ -1,4 +1,4 @@
-"""A level of hosts side by side against torch's plain layers; what joins the host, and which gradient goes where."""
+"""A level of hosts against torch's plain layers: outputs, seed modules joined to the host, and gradients."""
 
 import dataclasses
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What an epoch borrows from a stack, and many loans updated at once against each by itself."""
+"""Parameters borrowed from a stack for an epoch, and joint updates against separate updates."""
 
 import pytest
 import torch

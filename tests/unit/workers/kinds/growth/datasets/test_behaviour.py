@@ -1,4 +1,4 @@
-"""Behaviours of growth: whatever is named, drawn or varied is a schedule that the controller can follow."""
+"""Every named, drawn or varied behaviour is a schedule that the controller can follow."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What reaches torch's kernels off the CPU, and that a GPU's ways to compute give a CPU's numbers."""
+"""Inputs of torch's kernels on other devices, and equality of the GPU code path with a CPU's numbers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Both ways to convolve against torch's convolution of each network alone, gradients included."""
+"""Joint convolutions and norms against torch's layers per network, with gradients."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Behaviours that are played side by side decide as each would alone, on the same hosts."""
+"""Behaviours that are played together decide as if played alone, on the same hosts."""
 
 from copy import deepcopy
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which constants are listed: those on which a return depends, and those that a reward refuses."""
+"""The constants on which returns depend, alternatives of rewards, and the search for a behaviour."""
 
 from collections.abc import Sequence
 

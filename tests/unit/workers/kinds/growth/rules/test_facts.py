@@ -1,4 +1,4 @@
-"""Facts for rewards: taken before the decision, compared with the decision before."""
+"""Facts for rewards: recorded before a decision and compared with the previous one."""
 
 import copy
 import dataclasses

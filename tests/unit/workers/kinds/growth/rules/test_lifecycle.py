@@ -1,4 +1,4 @@
-"""The life of seeds: its calendar, its rules, and that masks and execution agree in every reachable state."""
+"""The lifecycle of seed modules; masks and execution agree in every reachable state."""
 
 import copy
 import dataclasses

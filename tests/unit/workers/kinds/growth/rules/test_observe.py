@@ -1,4 +1,4 @@
-"""The observation: its layout follows from one table, it is bounded, and a slot's slice tells of that slot only."""
+"""The observation: a layout from one table, bounded values, and a slice per slot."""
 
 from __future__ import annotations
 

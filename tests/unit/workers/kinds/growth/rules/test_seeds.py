@@ -1,4 +1,4 @@
-"""Alpha ramps against known values; the transition table; one function only changes stages."""
+"""Alpha ramps against known values, and the table of stage transitions."""
 
 import numpy as np
 import pytest

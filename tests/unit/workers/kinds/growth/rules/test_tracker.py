@@ -1,4 +1,4 @@
-"""Signals of training: deltas with their sign, plateaus, the latch, and which seed stands for all."""
+"""Signals of training: signed improvements, plateaus, stabilisation, and the summary seed module."""
 
 import numpy as np
 import pytest
