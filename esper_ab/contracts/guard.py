@@ -1,7 +1,8 @@
-"""Run one program, and clean up after it: `guard.py INHERITED WORD …`.
+"""Run one program, and clean up after it: `guard.py INHERITED REPORT WORD …`.
 
 INHERITED is what the program inherits: "UMASK;IGNORED;BLOCKED;LIMITS", numbers with commas between them. IGNORED and
-BLOCKED are signals, and each of LIMITS is RLIMIT=SOFT (contracts/users_shell.py).
+BLOCKED are signals, and each of LIMITS is RLIMIT=SOFT (contracts/users_shell.py). REPORT is a descriptor, to which the
+guard writes the peak memory of the largest process, in bytes, when the program has ended.
 
 The guard works for the process that holds the other end of its stdin. When the program ends, or when that process ends,
 even by SIGKILL, the guard kills everything that the program started. A new session is no escape, because orphans become
@@ -47,8 +48,9 @@ def limit_softly(number: int, soft: int) -> None:
     resource.setrlimit(number, (min(limits, default=resource.RLIM_INFINITY), hard))
 
 
-def guard(inherited: str, words: list[str]) -> int:
+def guard(inherited: str, report: int, words: list[str]) -> int:
     """Run a program until it ends or stdin is closed, kill everything that it started, and return its exit status."""
+    os.set_inheritable(report, False)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # orphans become children of this process, not of init
     guard_pid = os.getpid()
     program = os.fork()
@@ -59,8 +61,18 @@ def guard(inherited: str, words: list[str]) -> int:
     while pid != program:  # also reaps orphans
         pid, status = os.wait()
     _end_descendants()
+    _report(report)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
+
+
+def _report(report: int) -> None:
+    """Write the peak memory of the largest of this process's former children, in bytes."""
+    peak_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
+    try:
+        os.write(report, b"%d" % peak_bytes)
+    except BrokenPipeError:  # the process that would read it has ended
+        return
 
 
 def _become(inherited: str, words: list[str], parent: int) -> None:
@@ -136,4 +148,4 @@ def _is_child(name: str) -> bool:
 
 
 if __name__ == "__main__":
-    os._exit(guard(sys.argv[1], sys.argv[2:]))
+    os._exit(guard(sys.argv[1], int(sys.argv[2]), sys.argv[3:]))

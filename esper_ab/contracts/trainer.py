@@ -18,12 +18,17 @@ import msgspec
 from esper_ab.contracts.records import Count, FileBelow, Number, Seconds
 
 TrainerValue = bool | int | float | str
-Resumption = Literal["exactly", "resumes", "anew"]
+Resumption = Literal["exactly", "resumes", "untried", "anew"]
 TRAINER_PREFIX = "trainer:"  # of the name of a task that a trainer trains
 SEED = "seed"
 OUT = "out"
+OUT_FILE = "out_file"
+NAME = "name"
+RESUME = "resume"
+DEVICE = "device"
 PORT = "port"
-FILLED = (SEED, OUT, PORT)  # placeholders that every run fills in itself
+FILLED = (SEED, OUT, OUT_FILE, NAME, RESUME, DEVICE, PORT)  # placeholders that every run fills in itself
+IN_THE_FOLDER = (OUT, OUT_FILE)  # those that say where a run's files go
 _NAME = r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*"  # "lr", "learning-rate", "algo.lr"
 _PLACEHOLDER = re.compile(rf"\{{({_NAME})\}}")
 _FUNCTION = re.compile(r"(?:.+\.py|[^\W\d]\w*(?:\.[^\W\d]\w*)*):[^\W\d]\w*")
@@ -59,7 +64,8 @@ class TrainerQuestion(_TrainerMessage, frozen=True, kw_only=True):
     deterministic: bool
     ends_idle: bool = False  # whether a command that has its result and does nothing is ended, in runs, too
     outcome_summary: str = ""  # how the numbers of a command's source become its outcome (contracts/outcome_summary.py)
-    gpu: str  # first GPU of the requested pool, "cuda:1"; "cuda": any; "": none
+    gpus: tuple[str, ...]  # of the first run, as in the requested pool: "cuda:1"; or "cuda": any; (): none
+    devices_per_run: int = 1
 
 
 class TrainerFacts(_TrainerMessage, frozen=True, kw_only=True):
@@ -80,6 +86,8 @@ class TrainerFacts(_TrainerMessage, frozen=True, kw_only=True):
     source: str = ""  # of a command's outcome, as it was found in every run of the rehearsal; "": as asked
     found: str = ""  # the outcome of the first run of the rehearsal and where it was, in words
     shortened: str = ""  # settings of the rehearsal only, as text
+    interpreter: str = ""  # the Python of a command and its version, if it is not the one that runs esper_ab
+    memory_bytes: Count = 0  # peak of a run in the rehearsal, of all its processes; 0 in older plans
     point_s: Seconds = 0.0  # time of one point in the rehearsal; for a command, of the whole script
     evaluate_s: Seconds = 0.0
 
@@ -200,9 +208,14 @@ def misnamed(command: str) -> tuple[str, ...]:
 
 def fill(command: str, values: Mapping[str, TrainerValue]) -> list[str]:
     """Return the words of a command with its placeholders filled in. No shell is used, so a value stays one word."""
+    return [fill_word(word, values) for word in shlex.split(command)]
+
+
+def fill_word(word: str, values: Mapping[str, TrainerValue]) -> str:
+    """Return a word of a command with its placeholders filled in."""
 
     def fill_in(placeholder: re.Match[str]) -> str:
         value = values[placeholder[1]]
         return str(value).lower() if isinstance(value, bool) else str(value)
 
-    return [_PLACEHOLDER.sub(fill_in, word) for word in shlex.split(command)]
+    return _PLACEHOLDER.sub(fill_in, word)

@@ -259,7 +259,7 @@ def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> 
     n_groups = len(experiment.groups)
     per_run = experiment.devices_per_run
     pool = f"the pool has {len(experiment.devices)} ({', '.join(experiment.devices)})"
-    if per_run > experiment.n_envs:
+    if per_run > experiment.n_envs and not experiment.trainer:
         raise UsageError(
             SettingName("devices_per_run", per_run),
             " with ",

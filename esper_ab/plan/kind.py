@@ -66,6 +66,10 @@ class NotesKind(Concern):
         )
         return f"{training}; evaluation: {counted(experiment.eval_episodes, 'episode')}"
 
+    def first_lines(self, experiment: ResolvedExperiment, machine: Machine) -> Iterable[str]:
+        """Return the lines that come before the plan: what was found out about the user's own code."""
+        return ()
+
     def first_limits(self, experiment: ResolvedExperiment, machine: Machine) -> Iterable[str]:
         """Return the limits of the plan's verdicts that the user sees before all others."""
         return ()

@@ -240,10 +240,15 @@ def _note_devices(
     if machine.unusable_gpus and not _use_gpus(lanes):
         yield f"{machine.unusable_gpus}."
     busy = threads * len(cpu_lanes)
+    if experiment.trainer:
+        busy *= experiment.devices_per_run  # each of its processes has so many threads
     if busy > cores:
         yield f"{busy} threads share {cores} cores: results stay the same, but runs take longer."
     if experiment.devices_per_run > 1:
-        yield _several_devices(experiment.devices_per_run, on_cores=bool(cpu_lanes))
+        if experiment.trainer:
+            yield _several_devices_of_command(experiment.devices_per_run, on_cores=bool(cpu_lanes))
+        else:
+            yield _several_devices(experiment.devices_per_run, on_cores=bool(cpu_lanes))
     if not experiment.arithmetic.deterministic and any(any(lane.uuids) for lane in lanes):
         yield (
             "not deterministic: on a GPU, groups with equal settings may differ in the last digits, and a resumed run "
@@ -263,6 +268,13 @@ def _several_devices(per_run: int, *, on_cores: bool) -> str:
     if on_cores:
         speed = "The CPU devices of a run take turns, so this tests the code path but saves no time."
     return f"{per_run} devices per run: environments are spread over them, but the policy stays on the CPU. {speed}"
+
+
+def _several_devices_of_command(per_run: int, *, on_cores: bool) -> str:
+    """Return a note on runs of a command that use several devices each."""
+    if on_cores:
+        return f"{per_run} devices per run: a run takes the place of {per_run} on the CPU, whatever it uses."
+    return f"{per_run} devices per run: a run sees {per_run} GPUs, and the command must use them itself (torchrun)."
 
 
 def _note_pool(

@@ -10,6 +10,7 @@ from esper_ab.plan.gpu_memory import FLOAT_BYTES
 from esper_ab.settings.experiment import ResolvedExperiment
 
 WORKER_BYTES = 400 << 20  # Python, torch, its threads
+GUARD_BYTES = 80 << 20  # a worker that only guards a command: Python without torch
 DECISION_S = 1e-3  # a policy's decision for all environments, with its share of the update
 _COPIES = 7  # most copies of a rollout's observations in a worker that learns from them
 # Matrices of hidden x hidden in a policy: three of the heads and one of the critic, and eight of the LSTM. The peak

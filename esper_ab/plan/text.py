@@ -47,7 +47,8 @@ def short_text(
 ) -> str:
     """Summarise a plan in six lines: question, cost, looks, detectable difference, directory and next command.
 
-    Notes on limits of the verdicts follow; `plan_text` has the rest. `power` is the line on the detectable difference.
+    Before them come the lines of a trainer's rehearsal, after them notes on limits of the verdicts; `plan_text` has the
+    rest. `power` is the line on the detectable difference.
     """
     asked = plan.experiment
     n_groups = len(asked.groups)
@@ -57,6 +58,7 @@ def short_text(
     devices = _devices(plan, machine)
     devices += ";" if ";" in devices else ","
     lines = (
+        *of_kind(plan.kind, NotesKind).first_lines(asked, machine),
         question(plan),
         f"{runs}, {devices} {_cost(plan, estimate)}",
         _decides(plan),
@@ -79,11 +81,7 @@ def _devices(plan: Plan, machine: Machine) -> str:
 
 def _cost(plan: Plan, estimate: Estimate) -> str:
     """Return a clause on the duration and its source, and on the CPU's duration if that is at most half as long."""
-    facts = plan.trainer
-    basis = "a rough estimate"
-    if facts is not None:
-        run_s = facts.point_s * plan.experiment.episodes + facts.evaluate_s
-        basis = f"rehearsed: {duration(run_s).removeprefix('about ')} a run"
+    basis = "a rough estimate" if plan.trainer is None else "from the rehearsal"
     cost = f"{_describe_duration(estimate)} ({basis})"
     if estimate.on_cpu_s and estimate.duration_s >= _MUCH_LONGER * estimate.on_cpu_s:
         cost += f"; {duration(estimate.on_cpu_s)} with --devices cpu"
@@ -139,9 +137,11 @@ def plan_text(
     memory = f"{estimate.memory_bytes / 2**30:.1f} GiB of memory"
     if memory_left:
         memory += f", of {memory_left}"
+    kind = of_kind(plan.kind, NotesKind)
     lines = [
+        *(_sentence(line, width) for line in kind.first_lines(asked, machine)),
         _sentence(f"{asked.name}: {runs}, task {asked.task_title}", width),
-        _sentence(f"  each: {of_kind(plan.kind, NotesKind).size(asked)}", width),
+        _sentence(f"  each: {kind.size(asked)}", width),
         f"  into {experiment_dir}",
         "",
         *_differences(plan),

@@ -32,7 +32,6 @@ Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
 ErrorRate = Annotated[float, Meta(ge=1e-12, lt=0.5), Spec(same=True)]
 _ONE_LOOK = Spec(alone="all parts are judged once, when they are done")
 _MANY_LOOKS = Spec(alone="all parts are judged once, so their number of seeds is fixed")
-_OURS = Spec((POLICIES,))  # a user's trainer does this differently, or not at all
 _EARLY_STOP = Spec(flag="no_early_stop", alone="all parts are judged once, when they are done")
 
 
@@ -75,7 +74,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     seeds: Annotated[PositiveInt, Spec(same=True)] = 6
     rng_seed: Annotated[NonNegativeInt, Spec(same=True)] = 0
     devices: tuple[str, ...]  # the pool: "cpu:0", "cuda:1"
-    devices_per_run: Annotated[PositiveInt, _OURS] = 1
+    devices_per_run: Annotated[PositiveInt, Spec((POLICIES, "trainer"))] = 1  # of a trainer: only a command
     max_parallel: NonNegativeInt = 0  # most runs that train at the same time; 0: as many as the devices allow
     placement: Literal["auto", "spread", "share", "alternate", "sequence"]
     order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # how groups are assigned to positions in a block

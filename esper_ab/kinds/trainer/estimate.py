@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.trainer import is_command
 from esper_ab.contracts.worker_order import Lane
 from esper_ab.plan.kind import EstimateKind
-from esper_ab.plan.run_cost import WORKER_BYTES, RunCost
+from esper_ab.plan.run_cost import GUARD_BYTES, WORKER_BYTES, RunCost
 from esper_ab.settings.experiment import ResolvedExperiment
 
 
@@ -19,12 +20,14 @@ class TrainerEstimate(EstimateKind):
         facts = machine.trainer
         assert facts is not None, "it was rehearsed"
         short = f", which was shortened by {facts.shortened}" if facts.shortened else ""
+        memory_bytes = max(WORKER_BYTES, facts.memory_bytes)
+        if is_command(experiment.trainer):
+            memory_bytes = GUARD_BYTES + facts.memory_bytes
         return RunCost(
             step_s=facts.point_s,
             run_s=facts.point_s * experiment.episodes + facts.evaluate_s,
-            memory_bytes=WORKER_BYTES,
-            basis=f"rough: runs assumed to take as long as in the rehearsal{short}; "
-            "the trainer's own memory is not included",
+            memory_bytes=memory_bytes,
+            basis=f"rough: runs assumed to take as long, and as much memory, as in the rehearsal{short}",
         )
 
 

@@ -21,7 +21,9 @@ class TrainerFindings(FindingsKind):
         """Yield the results of the rehearsal, and a note if the trainer's files were changed after it."""
         facts = history.plan.trainer
         if facts is not None:
-            yield Finding("rehearsal", "notes", (), in_sentences(facts, history.plan.experiment.trainer))
+            outcome = f"The outcome was {facts.found}. " if facts.found else ""
+            sentences = in_sentences(facts, history.plan.experiment.trainer)
+            yield Finding("rehearsal", "notes", (), f"{outcome}{sentences}")
         if history.mended is not None:
             sentence = (
                 "The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were "

@@ -8,7 +8,7 @@ from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.outcome_summary import read_summary
 from esper_ab.contracts.trainer import TrainerFacts, read_source
 from esper_ab.contracts.wording import counted
-from esper_ab.kinds.trainer.rehearsed import in_sentences
+from esper_ab.kinds.trainer.rehearsed import in_lines, in_sentences
 from esper_ab.plan.kind import NotesKind
 from esper_ab.settings.experiment import ResolvedExperiment
 
@@ -37,10 +37,16 @@ class TrainerNotes(NotesKind):
             return f"{size}, {summary.words} of {read_source(experiment.outcome).key}"
         return size
 
-    def first_limits(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
-        """Yield the results of the rehearsal if they limit the verdicts or show an outcome, and how runs are ended."""
+    def first_lines(self, experiment: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+        """Return the outcome, the time and the memory of the rehearsal."""
         facts = _facts(machine)
-        if facts.found or not _is_repeatable(facts):
+        run_s = facts.point_s * experiment.episodes + facts.evaluate_s
+        return in_lines(facts, machine.task(experiment.task).measures.outcome.label, run_s)
+
+    def first_limits(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
+        """Yield the results of the rehearsal if they limit the verdicts, and how runs are ended."""
+        facts = _facts(machine)
+        if not _is_repeatable(facts):
             yield in_sentences(facts, experiment.trainer)
         if facts.ends_idle:
             yield _ENDED_IDLE
@@ -48,7 +54,7 @@ class TrainerNotes(NotesKind):
     def first_notes(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
         """Yield the results of the rehearsal if they are as wished."""
         facts = _facts(machine)
-        if not facts.found and _is_repeatable(facts):
+        if _is_repeatable(facts):
             yield in_sentences(facts, experiment.trainer)
 
 

@@ -3,16 +3,43 @@
 from __future__ import annotations
 
 from esper_ab.contracts.trainer import Resumption, TrainerFacts, is_command, is_function
+from esper_ab.plan.estimate import duration
 
 _RESUMPTIONS: dict[Resumption, str] = {
     "exactly": "resumes exactly: from its saved state, another process reached the same bits",
     "resumes": "resumes: another process continued from its saved state, but not to the same bits",
+    "untried": "continues by {resume} from what an interrupted run has left, which the rehearsal does not try",
     "anew": "starts over: an interrupted run begins again",
 }
 _ALONE = (
     "A process that had not trained evaluated the same state differently: the evaluation uses more than the state, so "
     "a run that is interrupted before its evaluation gets another result."
 )
+
+
+def in_lines(facts: TrainerFacts, label: str, run_s: float) -> tuple[str, ...]:
+    """Return the results of the rehearsal in the lines that come before a plan; `label`: of the outcome."""
+    repeats = "repeats to the bit" if facts.repeats else "gave different numbers when it was repeated"
+    memory = f" and {_memory_words(facts.memory_bytes)} of memory" if facts.memory_bytes else ""
+    short = f", shortened by {facts.shortened}" if facts.shortened else ""
+    lines = [
+        f"Rehearsed: {label} {facts.found}." if facts.found else "",
+        f"One seed {repeats}; a run took {_seconds(run_s)}{memory}{short}.",
+        f"python: {facts.interpreter}, which is not that of esper-ab" if facts.interpreter else "",
+    ]
+    return tuple(filter(None, lines))
+
+
+def _seconds(run_s: float) -> str:
+    if run_s < 10.0:
+        return f"{run_s:.1f} s"
+    return duration(run_s).removeprefix("about ")
+
+
+def _memory_words(count: int) -> str:
+    if count >= 1 << 30:
+        return f"{count / 2**30:.1f} GiB"
+    return f"{max(1, round(count / 2**20))} MiB"
 
 
 def in_sentences(facts: TrainerFacts, reference: str) -> str:
@@ -23,15 +50,12 @@ def in_sentences(facts: TrainerFacts, reference: str) -> str:
         repeats = "does not repeat: the same seed gave different numbers"
     short = f", shortened by {facts.shortened}" if facts.shortened else ""
     what = "function" if is_function(reference) else "trainer"
-    where = ""
     watched = ""
     if is_command(reference):
         what = "command"
-        if facts.found:
-            where = f"The outcome was {facts.found}. "
         watched = " It names no file in its folder, so changes of its code would go unnoticed."
         if facts.files:
             files = ", ".join(facts.files)
             watched = f" A run starts only if {files} has not changed since; other files are not checked."
     alone = "" if facts.evaluates_alike else f" {_ALONE}"
-    return f"{where}The {what}, as rehearsed{short}: {repeats}; {_RESUMPTIONS[facts.resumption]}.{alone}{watched}"
+    return f"The {what}, as rehearsed{short}: {repeats}; {_RESUMPTIONS[facts.resumption]}.{alone}{watched}"

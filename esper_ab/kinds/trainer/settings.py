@@ -39,7 +39,7 @@ from esper_ab.settings.resolution import Resolution
 from esper_ab.settings.schema import FIELDS, TRAINER
 from esper_ab.settings.trainer_settings import DEFAULT_OUTCOME, check_outcome_name, outcome_measure, read_rehearsal
 
-_ONLY_OF_COMMANDS = ("end_idle", "outcome_summary")
+_ONLY_OF_COMMANDS = ("end_idle", "outcome_summary", "devices_per_run")
 # A command has one point and one outcome; a function has one outcome, and as many points as its curve.
 _OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}
 _OF_FUNCTION = {"eval_episodes": 1}
@@ -168,13 +168,14 @@ def _question(asked: AskedExperiment) -> TrainerQuestion:
         deterministic=asked.arithmetic.deterministic,
         ends_idle=asked.end_idle,
         outcome_summary=asked.outcome_summary,
-        gpu=next(iter(asked_gpus(asked)), ""),
+        gpus=asked_gpus(asked),
+        devices_per_run=asked.devices_per_run,
     )
 
 
 def _refuse_settings_of_commands(asked: AskedExperiment) -> None:
     for name in _ONLY_OF_COMMANDS:
-        if getattr(asked, name):
+        if getattr(asked, name) != FIELDS[name].default:
             raise UsageError(SettingName(name), " is only for a command")
 
 
@@ -252,7 +253,8 @@ def _check_command(command: str, groups: Mapping[str, Mapping[str, TrainerValue]
             if name not in (*settings, *FILLED):
                 _refuse_mistyped(group, settings, names)
                 raise UsageError(
-                    f"group {group!r}: {{{name}}} in the command has no value; set one, as in --set {TRAINER}{name}=1"
+                    f"group {group!r}: {{{name}}} in the command has no value; set one, as in --set {TRAINER}{name}=1 "
+                    f"(esper_ab itself fills in {listed([f'{{{own}}}' for own in FILLED])})"
                 )
         _check_filled(command, settings, f"group {group!r}")
 
@@ -296,7 +298,7 @@ def _check_filled(command: str, settings: Iterable[str], what: str | SettingName
     for name in settings:
         no_effect = f": {TRAINER}{name} would have no effect"
         if name in FILLED:
-            raise UsageError(what, f"{no_effect}: esper_ab fills in {{{name}}} for every run")
+            raise UsageError(what, f"{no_effect}: esper_ab fills in {{{name}}} for every run; rename yours")
         if name not in names:
             raise UsageError(what, f"{no_effect}: the command has no {{{name}}}")
 

@@ -110,7 +110,7 @@ def question(reference: str, folder: Path, **changes: Any) -> TrainerQuestion:
         "rng_seed": 0,
         "threads": 1,
         "deterministic": True,
-        "gpu": "",
+        "gpus": (),
     }
     return TrainerQuestion(**fields | changes)
 

@@ -15,17 +15,20 @@ from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.outcome_summary import read_summary
 from esper_ab.contracts.private_folder import scratch_folder
 from esper_ab.contracts.source_files import source_sha256
-from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion, read_source
+from esper_ab.contracts.trainer import RESUME, TrainerFacts, TrainerQuestion, placeholders, read_source
 from workers.kinds.trainer import ports, running, words
 from workers.kinds.trainer.idling import IdleLimits, Watch
+from workers.kinds.trainer.interpreter import other_interpreter
 from workers.kinds.trainer.named_files import named_files
 from workers.kinds.trainer.outcome_sources.left import Found, Left
 from workers.kinds.trainer.outcome_sources.read import find_outcome, has_outcome
 from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
 from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, pins_of, rng_of, text_of
 from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, refuse_no_effect, relative_difference
+from workers.kinds.trainer.words import CommandLine
 
 _LOG = "rehearsal.log"
+_RUN_NAME = "rehearsal"  # what {name} is
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,8 @@ class _Command:
     doing: Doing
     limits: IdleLimits
 
-    def outcome(self, seed_index: int, description: str) -> Found:
-        """Run the command to its end, and return its outcome; ValueError if it fails or does not end by itself."""
+    def run(self, seed_index: int, description: str) -> _Rehearsed:
+        """Run the command to its end, and read its outcome; ValueError if it fails or does not end by itself."""
         question = self.question
         source = read_source(question.outcome)
         summary = read_summary(question.outcome_summary)
@@ -57,54 +60,70 @@ class _Command:
             self.doing(f"{step}; {what}, and it has used no CPU time and written nothing for {idle_s:.0f} s")
 
         shell = users_shell.current()
+        pins = pins_of(question)
         watch = Watch(paths=(out, log), limits=self.limits, has_result=has_result, tell=tell)
-        seed = words.seed_at(rng_of(question, seed_index))
-        search_path = words.search_path(question.reference, question.directory)
+        line = CommandLine(question.reference, Path(question.directory), out)
+        own = line.own_values(words.seed_at(rng_of(question, seed_index)), _RUN_NAME, words.device_word(pins))
+        began = time.perf_counter()
         with ports.claimed(question.reference) as port:
             ended = running.run_script(
-                words.words_of(question.reference, {**settings, **port}, seed, out, Path(question.directory)),
-                words.folder_of(question.reference, question.directory, out),
-                running.environment(shell, source, out, pins_of(question), search_path),
+                line.words({**settings, **own, **port}),
+                line.folder,
+                running.environment(shell, source, out, pins, line.search_path),
                 (self.folder, _LOG),
                 watch,
                 shell,
             )
+        took_s = time.perf_counter() - began
         outcome = find_outcome(source, left, summary)
-        if not (ended or question.ends_idle):
+        if not (ended.by_itself or question.ends_idle):
             raise ValueError(
                 f"the command wrote its result ({source.key} {outcome.value:g}), then used no CPU time and wrote "
                 f"nothing for {self.limits.with_result_s:g} s without ending; a run that does so is killed as stuck. "
                 "Make it end, or give --end-idle: then such a run is ended, and its result counts"
             )
-        return outcome
+        if summary.of != "last" and outcome.total == 1 and not question.rehearsal:
+            raise ValueError(
+                f"{outcome.where} has one value only, so --outcome-summary has nothing to summarise; omit it"
+            )
+        return _Rehearsed(outcome, took_s, ended.peak_bytes)
+
+
+@dataclass(frozen=True)
+class _Rehearsed:
+    """A run of the rehearsal."""
+
+    outcome: Found
+    took_s: float
+    peak_bytes: int
 
 
 def rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
+    """Run the command with two seeds, and with one again; ValueError if it fails, or if its seed does not matter."""
     name = read_source(question.outcome).key
     files = named_files(question.reference, question.directory, question.groups.values())
     sha256 = source_sha256(Path(question.directory), files)
     with scratch_folder() as folder:
         command = _Command(question, folder, doing, limits)
-        rehearsed = list[Found]()
+        runs = list[_Rehearsed]()
 
         def numbers(seed_index: int, description: str) -> Numbers:
-            rehearsed.append(command.outcome(seed_index, description))
-            return {name: (rehearsed[-1].value,)}
+            runs.append(command.run(seed_index, description))
+            return {name: (runs[-1].outcome.value,)}
 
-        began = time.perf_counter()
         first = numbers(0, "a seed")
-        took_s = time.perf_counter() - began
         refuse_impossible(first[name], measure)
         seeds = [first, numbers(1, "another seed")]
         repeats = [first, numbers(0, "the same seed again")]
         if is_in_doubt(seeds, repeats, name):
             seeds += [numbers(seed_index, "one more seed") for seed_index in range(2, SEEDS)]
             repeats.append(numbers(0, "the same seed once more"))
-    outcomes = [outcome.value for outcome in rehearsed]
+    outcomes = [run.outcome.value for run in runs]
     refuse_impossible(outcomes, measure)
     refuse_no_effect(seeds, repeats, name, "does the script read the seed that it is given?")
     if not question.rehearsal:
         refuse_other_unit(outcomes, measure, question.margin)
+    sources = {run.outcome.source for run in runs}
     return TrainerFacts(
         settings=question.groups,
         root=question.directory,
@@ -113,9 +132,11 @@ def rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, 
         evaluations=1,
         ends_idle=question.ends_idle,
         repeats=relative_difference(repeats, name) == 0.0,
-        resumption="anew",
+        resumption="untried" if RESUME in placeholders(question.reference) else "anew",
         shortened=text_of(question.rehearsal),
-        source=rehearsed[0].source if len({outcome.source for outcome in rehearsed}) == 1 else "",
-        found=rehearsed[0].words,
-        point_s=took_s,
+        source=sources.pop() if len(sources) == 1 else "",
+        found=runs[0].outcome.words,
+        interpreter=other_interpreter(question.reference, users_shell.current()),
+        point_s=runs[0].took_s,
+        memory_bytes=max(run.peak_bytes for run in runs),
     )

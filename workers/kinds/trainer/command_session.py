@@ -10,6 +10,7 @@ from pathlib import Path
 from esper_ab.contracts import users_shell
 from esper_ab.contracts.errors import CodeChanged
 from esper_ab.contracts.failure_cause import without_particulars
+from esper_ab.contracts.files_below import folder_below
 from esper_ab.contracts.outcome_summary import read_summary
 from esper_ab.contracts.records import EpisodeRecord
 from esper_ab.contracts.source_files import source_sha256
@@ -17,11 +18,12 @@ from esper_ab.contracts.trainer import TrainerOrder, read_source
 from esper_ab.contracts.worker_order import RunSpec
 from workers.devices import pinned
 from workers.environments import OnStep
-from workers.kinds.trainer import ports, running, words
+from workers.kinds.trainer import interrupted, ports, running, words
 from workers.kinds.trainer.idling import IDLE_LIMITS, NEVER, IdleLimits, Watch
 from workers.kinds.trainer.outcome_sources.left import Left
 from workers.kinds.trainer.outcome_sources.read import has_outcome, read_outcome
 from workers.kinds.trainer.session import TrainerSession
+from workers.kinds.trainer.words import CommandLine
 
 
 class CommandSession(TrainerSession):
@@ -39,11 +41,15 @@ class CommandSession(TrainerSession):
         check_files(self.order)
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
-        """Run the command in its own empty folder and read its outcome."""
+        """Run the command in its own folder, which is empty unless it continues from there, and read its outcome."""
         began = time.perf_counter()
         signs = itertools.count(1)
-        out = words.fresh_folder(self.root, self.order.out).resolve()
-        seed = words.seed_at(self.path)
+        order = self.order
+        out = folder_below(self.root, order.out).resolve()
+        line = CommandLine(order.reference, Path(order.directory), out)
+        own = line.own_values(words.seed_at(self.path), Path(order.out).parent.name, words.device_word(self._pins))
+        values = {**self.spec.settings.trainer, **own}
+        interrupted.prepare_folder(self.root, order, line, values)
         log = self.root / self.spec.log_file
         left = Left(out, log, log.stat().st_size if log.exists() else 0)
         watch = Watch(
@@ -52,14 +58,11 @@ class CommandSession(TrainerSession):
             self._limits,
             lambda: has_outcome(self._source, left, self._summary),
         )
-        order = self.order
-        search_path = words.search_path(order.reference, order.directory)
         with ports.claimed(order.reference) as port:
-            settings = {**self.spec.settings.trainer, **port}
             running.run_script(
-                words.words_of(order.reference, settings, seed, out, Path(order.directory)),
-                words.folder_of(order.reference, order.directory, out),
-                running.environment(self._shell, self._source, out, self._pins, search_path),
+                line.words({**values, **port}),
+                line.folder,
+                running.environment(self._shell, self._source, out, self._pins, line.search_path),
                 (self.root, self.spec.log_file),
                 watch,
                 self._shell,

@@ -198,9 +198,19 @@ def rehearse_python(question: TrainerQuestion, measure: Measure, doing: Doing, l
         resumption=resumption,
         evaluates_alike=not bit_equal or played.alone.outcomes == whole.outcomes,
         shortened=text_of(question.rehearsal),
+        found=_found(whole),
+        memory_bytes=whole.memory_bytes,
         point_s=whole.point_s,
         evaluate_s=whole.evaluate_s,
     )
+
+
+def _found(whole: Tried) -> str:
+    """Return the outcome of a trial, and how it came about."""
+    outcomes = [float(outcome) for outcome in whole.outcomes]
+    if len(outcomes) == 1:
+        return f"{outcomes[0]:g}, returned by evaluate"
+    return f"{sum(outcomes) / len(outcomes):g}, the mean of the {len(outcomes)} outcomes that evaluate returned"
 
 
 def _evaluated(alone: Future[Tried]) -> Tried:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.trainer import TrainerQuestion, TrainerValue
+from esper_ab.contracts.wording import counted
 from workers.devices import pinned
+from workers.devices.signs import gpu_is_there
 
 SEEDS = 3  # seeds to try before equal results count as one run, because two seeds may both reach a task's maximum
 Doing = Callable[[str], None]
@@ -25,12 +27,19 @@ def rng_of(question: TrainerQuestion, seed_index: int) -> RngPath:
 
 
 def pins_of(question: TrainerQuestion) -> dict[str, str]:
-    """Return the environment variables of a run's process: arithmetic and, if the run needs a GPU, which GPU."""
+    """Return the environment variables of a run's process: arithmetic and, if the run needs GPUs, which ones.
+
+    Raises ValueError if a run needs more GPUs than there are. A machine without any has runs on its CPU.
+    """
     own = [""]
-    if question.gpu:
+    if question.gpus and gpu_is_there():
         from workers.devices.by_torch import seen_gpus  # imports torch
 
         names = [name for name, _ in seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))]
         seen = {f"cuda:{index}": name for index, name in enumerate(names)}
-        own = names[:1] if question.gpu == "cuda" else [seen.get(question.gpu, "")]
+        pool = names if "cuda" in question.gpus else [seen.get(gpu, "") for gpu in question.gpus]
+        own = pool[: question.devices_per_run]
+        n_own = len(list(filter(None, own)))
+        if 0 < n_own < question.devices_per_run:
+            raise ValueError(f"--devices-per-run {question.devices_per_run}, but the pool has {counted(n_own, 'GPU')}")
     return pinned.variables(own, Arithmetic(threads=question.threads, deterministic=question.deterministic))

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -61,6 +62,14 @@ def environment(
     return {**own, **pins, **own_variables}
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended that did not fail."""
+
+    by_itself: bool  # False: it idled with a result, and was therefore ended
+    peak_bytes: int  # most memory of its processes: a sum every second, and exactly of the largest one
+
+
 def run_script(
     words: list[str],
     directory: str,
@@ -68,46 +77,50 @@ def run_script(
     log: tuple[Path, str],
     watch: Watch,
     shell: UsersShell,
-) -> bool:
+) -> Ended:
     """Run a program to its end; ScriptFailed if it fails. Its command line and output go to `log` (root, name).
 
-    Its environment is `variables`; everything else that it inherits is as in `shell`.
-
-    Returns False if `watch` found that the program idled with a result, and it was therefore ended. If it idles without
-    a result, it is ended and ScriptFailed is raised.
+    Its environment is `variables`; everything else that it inherits is as in `shell`. A program that `watch` finds idle
+    is ended, and ScriptFailed is raised if it has no result.
 
     `watch.on_sign` is called while the program works, that is, if CPU time was used or output was written since the
     last check. An exception in it ends the program, and so does the end of this process.
     """
     root, name = log
     output = open_below(root, name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    try:
-        os.write(output, os.fsencode(f"$ {shlex.join(words)}\n"))  # with its seed, to be repeated by hand
-        before = (root / name).stat().st_size
-        guarded = subprocess.Popen(
-            isolated_command(guard.__file__, shell.for_guard(), *words),
-            cwd=directory,
-            env=dict(variables),
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-    finally:
-        os.close(output)
-    assert guarded.stdin is not None, "it is a pipe"
-    try:
-        idle = _watched(guarded, root / name, watch)
-    finally:
-        guarded.stdin.close()  # tells the guard to end the program, if still running
-        status = guarded.wait()
+    peak, report = os.pipe()
+    with open(peak, "rb") as peak_file:  # noqa: PTH123  a descriptor
+        try:
+            os.write(output, os.fsencode(f"$ {shlex.join(words)}\n"))  # with its seed, to be repeated by hand
+            before = (root / name).stat().st_size
+            guarded = subprocess.Popen(
+                isolated_command(guard.__file__, shell.for_guard(), str(report), *words),
+                cwd=directory,
+                env=dict(variables),
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                pass_fds=(report,),
+                start_new_session=True,
+            )
+        finally:
+            os.close(output)
+            os.close(report)
+        assert guarded.stdin is not None, "it is a pipe"
+        seen = 0
+        try:
+            idle, seen = _watched(guarded, root / name, watch)
+        finally:
+            guarded.stdin.close()  # tells the guard to end the program, if still running
+            status = guarded.wait()
+        largest = int(peak_file.read() or 0)
     if idle not in ("", "with a result"):
         raise ScriptFailed(f"{shown(words)} {idle_words(idle, watch.limits)}, so it was ended")
     if status and not idle:
         raise _failure(
             words, status, _end_of(root / name, before), own_folder=Path(directory).is_relative_to(root.resolve())
         )
-    return not idle
+    return Ended(by_itself=not idle, peak_bytes=max(seen, largest))
 
 
 def shown(words: Sequence[str]) -> str:
@@ -121,35 +134,52 @@ def _failure(words: Sequence[str], status: int, lines: list[str], *, own_folder:
     if "IsADirectoryError" in end:
         end += f"; {{{OUT}}} is a folder: give the script a file in it, as in {{{OUT}}}/result.json"
     elif own_folder and ("FileNotFoundError" in end or "No such file" in end):
-        end += f"; without {{{OUT}}} in it, a command runs in an empty folder: put it in to run where you are"
+        end += (
+            f"; without {{{OUT}}} in it, a command runs in an empty folder, and values of settings are passed as they "
+            f"are: put {{{OUT}}} in to run where you are, or give the whole path"
+        )
     return ScriptFailed(f"{shown(words)} {how_ended(status)}: {end}", cause_of_exit(status, lines))
 
 
-def _watched(guarded: subprocess.Popen[bytes], log: Path, watch: Watch) -> Idle:
-    """Wait until a program ends or, as `watch` finds, idles; call `watch.on_sign` while it works."""
+def _watched(guarded: subprocess.Popen[bytes], log: Path, watch: Watch) -> tuple[Idle, int]:
+    """Wait until a program ends or, as `watch` finds, idles; call `watch.on_sign` while it works.
+
+    Returns how it idles, and the most memory in bytes that its processes had at a time.
+    """
     worked: object = None
     idle: Idle = ""
+    peak_bytes = 0
     while not idle:
         try:
             guarded.wait(_LOOK_S)
             break
         except subprocess.TimeoutExpired:
-            now = (_times(guarded.pid), log.stat().st_size)
+            used = _used(guarded.pid)
+            peak_bytes = max(peak_bytes, sum(each.bytes for each in used.values()))
+            now = ({pid: each.times for pid, each in used.items()}, log.stat().st_size)
             if now != worked:
                 watch.on_sign()
             worked = now
             idle = watch.look(guarded.pid)
-    return idle
+    return idle, peak_bytes
 
 
-def _times(guarding: int) -> dict[int, tuple[float, ...]]:
-    """Return the CPU times of a guard and its descendants, by pid."""
-    times = {}
+@dataclass(frozen=True)
+class _Used:
+    """What a process has used."""
+
+    times: tuple[float, ...]  # of the CPU
+    bytes: int  # of memory, now
+
+
+def _used(guarding: int) -> dict[int, _Used]:
+    """Return what a guard and its descendants have used, by pid."""
+    used = {}
     with suppress(psutil.NoSuchProcess):
         for process in (psutil.Process(guarding), *psutil.Process(guarding).children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
-                times[process.pid] = tuple(process.cpu_times())
-    return times
+                used[process.pid] = _Used(tuple(process.cpu_times()), process.memory_info().rss)
+    return used
 
 
 def _end_of(log: Path, begin: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from pathlib import Path
 
@@ -37,6 +38,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     state_was_read: bool
     point_s: float
     evaluate_s: float
+    memory_bytes: int = 0  # most that the process had
 
 
 def attempt(trial: Trial, device: str) -> Tried:
@@ -78,4 +80,5 @@ def attempt(trial: Trial, device: str) -> Tried:
         state_was_read=run.state_was_read,
         point_s=(trained - began) / max(1, len(yielded)),
         evaluate_s=evaluated - trained,
+        memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
     )

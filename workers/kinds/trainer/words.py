@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts.files_below import folder_below
 from esper_ab.contracts.rng import RngPath
-from esper_ab.contracts.trainer import OUT, SEED, TrainerValue, fill, placeholders
+from esper_ab.contracts.trainer import (
+    DEVICE,
+    IN_THE_FOLDER,
+    NAME,
+    OUT,
+    OUT_FILE,
+    RESUME,
+    SEED,
+    TrainerValue,
+    fill_word,
+    placeholders,
+)
 
 _SEEDS = 2**31  # a seed that every library accepts
+_RESULT = "result.json"  # below {out}: {out_file}
 
 
 def seed_at(path: RngPath) -> int:
@@ -25,31 +39,92 @@ def fresh_folder(root: Path, name: str) -> Path:
     return folder_below(root, name)
 
 
-def names_its_folder(command: str) -> bool:
-    """Whether a command says where its run's folder goes; one that does not runs in that folder."""
-    return OUT in placeholders(command)
+def device_word(pins: Mapping[str, str]) -> str:
+    """Return torch's name of a run's device, of which the run sees no others: "cpu", "cuda:0"; of several, "cuda"."""
+    gpus = list(filter(None, pins["CUDA_VISIBLE_DEVICES"].split(",")))
+    if not gpus:
+        return "cpu"
+    return "cuda:0" if len(gpus) == 1 else "cuda"
 
 
-def folder_of(command: str, directory: str, out: Path) -> str:
-    """Return the folder in which a command runs: the user's `directory`, unless it does not name its own."""
-    return directory if names_its_folder(command) else str(out)
+@dataclass(frozen=True)
+class CommandLine:
+    """A command, to be filled in for one run."""
+
+    command: str
+    directory: Path  # the user's folder
+    out: Path  # the run's own folder
+
+    @property
+    def names_its_folder(self) -> bool:
+        """Whether the command says where its run's files go; one that does not runs in the run's folder."""
+        return any(name in IN_THE_FOLDER for name in placeholders(self.command))
+
+    @property
+    def folder(self) -> str:
+        """The folder in which the command runs."""
+        return str(self.directory if self.names_its_folder else self.out)
+
+    @property
+    def search_path(self) -> str:
+        """The user's folder, for `python -m`, if the command runs in another one; else ""."""
+        return "" if self.names_its_folder else str(self.directory)
+
+    def own_values(self, seed: int, name: str, device: str) -> dict[str, TrainerValue]:
+        """Return what every run fills in itself, except {port}."""
+        return {
+            SEED: seed,
+            OUT: str(self.out),
+            OUT_FILE: str(self.out / _RESULT),
+            NAME: name,
+            DEVICE: device,
+            RESUME: str(self.out),
+        }
+
+    def words(self, values: Mapping[str, TrainerValue]) -> list[str]:
+        """Return the command's arguments with all placeholders filled in by `values`.
+
+        A word with {resume} is left out if it names nothing that an earlier attempt of the run has left, together with
+        the flag before it. For a command that runs in its own folder, paths of files in the user's become absolute.
+        """
+        written = self._without_empty_resume(values)
+        filled = [fill_word(word, values) for word in written]
+        if self.names_its_folder:
+            return filled
+        modules = {at + 1 for at, word in enumerate(written) if word == "-m"}
+        return [
+            word if at in modules or _is_value(written[at]) else _absolute(word, self.directory, program=at == 0)
+            for at, word in enumerate(filled)
+        ]
+
+    def can_resume(self, values: Mapping[str, TrainerValue]) -> bool:
+        """Whether the run's folder has something that a word of the command with {resume} names."""
+        return any(_is_left(word, values) for word in shlex.split(self.command) if RESUME in placeholders(word))
+
+    def _without_empty_resume(self, values: Mapping[str, TrainerValue]) -> list[str]:
+        written = list[str]()
+        for word in shlex.split(self.command):
+            if RESUME in placeholders(word) and not _is_left(word, values):
+                if word.startswith(f"{{{RESUME}}}") and written and written[-1].startswith("-"):
+                    written.pop()
+            else:
+                written.append(word)
+        return written
 
 
-def search_path(command: str, directory: str) -> str:
-    """Return the user's folder, for `python -m`, if a command runs in another one; else ""."""
-    return "" if names_its_folder(command) else directory
+def _is_left(word: str, values: Mapping[str, TrainerValue]) -> bool:
+    """Whether the file or the folder that a word with {resume} names exists, and is not an empty folder."""
+    resume = f"{{{RESUME}}}"
+    path = Path(fill_word(resume + word.partition(resume)[2], values))
+    if path.is_dir():
+        return any(path.iterdir())
+    return path.exists()
 
 
-def words_of(command: str, settings: Mapping[str, TrainerValue], seed: int, out: Path, directory: Path) -> list[str]:
-    """Return the command's arguments with all placeholders filled in.
-
-    `directory` is the user's folder. For a command that runs in its own, paths of files there become absolute.
-    """
-    words = fill(command, {**settings, SEED: seed, OUT: str(out)})
-    if names_its_folder(command):
-        return words
-    modules = {at + 1 for at, word in enumerate(words) if word == "-m"}
-    return [word if at in modules else _absolute(word, directory, program=at == 0) for at, word in enumerate(words)]
+def _is_value(written: str) -> bool:
+    """Whether a word of the command is the value of a setting, as in {config} or --config={config}."""
+    value = written.rpartition("=")[2] if written.startswith("-") else written
+    return len(placeholders(value)) == 1 and value == f"{{{placeholders(value)[0]}}}"
 
 
 def _absolute(word: str, directory: Path, *, program: bool) -> str:

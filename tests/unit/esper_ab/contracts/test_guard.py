@@ -52,9 +52,15 @@ kill(root, signal.SIGKILL)
 """
 
 
-def start_guard(*words: str) -> subprocess.Popen[bytes]:
-    guarded = isolated_command(guard.__file__, users_shell.of_this_process().for_guard(), *words)
-    return subprocess.Popen(guarded, stdin=subprocess.PIPE, start_new_session=True)
+def start_guard(*words: str, report: int | None = None) -> subprocess.Popen[bytes]:
+    """Start a guard; `report` is the descriptor for its report, by default one that nobody reads."""
+    unread = os.memfd_create("report")
+    descriptor = unread if report is None else report
+    shell = users_shell.of_this_process().for_guard()
+    guarded = isolated_command(guard.__file__, shell, str(descriptor), *words)
+    started = subprocess.Popen(guarded, stdin=subprocess.PIPE, start_new_session=True, pass_fds=(descriptor,))
+    os.close(unread)
+    return started
 
 
 def status_of(guarded: subprocess.Popen[bytes]) -> int:
@@ -97,6 +103,32 @@ def start_guarded_tree(tmp_path: Path) -> tuple[subprocess.Popen[bytes], list[in
 )
 def test_a_guard_exits_with_the_status_of_the_program(ends: str, status: int) -> None:
     assert status_of(start_guard(sys.executable, "-c", ends)) == status
+
+
+def test_a_guard_reports_the_peak_memory_of_the_largest_process() -> None:
+    peak, report = os.pipe()
+    takes = "import subprocess, sys; bytearray(64 << 20); subprocess.run([sys.executable, '-c', 'bytearray(99 << 20)'])"
+    guarded = start_guard(sys.executable, "-c", takes, report=report)
+    os.close(report)
+    assert status_of(guarded) == 0
+    assert 99 << 20 < int(os.read(peak, 99)) < 150 << 20
+    os.close(peak)
+
+
+def test_a_program_has_no_descriptor_of_its_guards_report() -> None:
+    peak, report = os.pipe()
+    guarded = start_guard("sh", "-c", f"test ! -e /proc/$$/fd/{report}", report=report)
+    os.close(report)
+    assert status_of(guarded) == 0
+    os.close(peak)
+
+
+def test_a_guard_whose_report_nobody_reads_has_the_status_of_the_program() -> None:
+    peak, report = os.pipe()
+    os.close(peak)
+    guarded = start_guard(sys.executable, "-c", "raise SystemExit(3)", report=report)
+    os.close(report)
+    assert status_of(guarded) == 3
 
 
 def test_a_missing_program_is_reported_by_name(capfd: pytest.CaptureFixture[str]) -> None:

@@ -186,7 +186,31 @@ def test_the_plan_text_calls_a_trainer_by_its_script(trainer: str, name: str) ->
 
 def test_the_cost_of_a_trainer_follows_from_its_rehearsal() -> None:
     plan, this_machine = trainer_plan(point_s=40.0, evaluate_s=20.0)  # 4 points
-    assert short_lines(plan, this_machine)[1].endswith(" (rehearsed: 3 min a run)")
+    assert short_lines(plan, this_machine)[:2] == [
+        "One seed repeats to the bit; a run took 3 min.",
+        "Is error of mine.py lower with slow than with fast?",
+    ]
+    assert short_lines(plan, this_machine)[2].endswith(" (from the rehearsal)")
+
+
+def test_the_findings_of_a_rehearsal_come_before_the_plan() -> None:
+    found = {"found": "0.5, in r.json, error", "memory_bytes": 3 << 29, "repeats": False, "shortened": "steps=9"}
+    plan, this_machine = trainer_plan(point_s=1.0, evaluate_s=0.25, interpreter="/bin/python3 (3.11.2)", **found)
+    lines = [
+        "Rehearsed: error 0.5, in r.json, error.",
+        "One seed gave different numbers when it was repeated; a run took 4.2 s and 1.5 GiB of memory, shortened by "
+        "steps=9.",
+        "python: /bin/python3 (3.11.2), which is not that of esper-ab",
+    ]
+    assert short_lines(plan, this_machine)[:3] == lines
+    cost = estimate(plan.experiment, plan.lanes, this_machine)
+    assert plan_text(plan, this_machine, cost, FOLDER, 1000).splitlines()[:3] == lines
+
+
+def test_the_memory_of_a_command_is_that_of_its_rehearsal() -> None:
+    plan, this_machine = trainer_plan("run {lr} {seed} {out}", episodes=1, memory_bytes=1 << 30)
+    run_bytes = [estimate(plan.experiment, plan.lanes[:count], this_machine).memory_bytes for count in (1, 2)]
+    assert 1 << 30 < run_bytes[1] - run_bytes[0] < 5 << 28
 
 
 @pytest.mark.parametrize(

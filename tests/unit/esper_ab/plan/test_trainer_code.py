@@ -2,7 +2,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from support.plans.requests import FACTS, asked, planned, rehearsed, toml
+from support.plans.requests import FACTS, asked, machine, planned, rehearsed, toml
 
 from esper_ab.campaign.experiment_directory import make_experiment_directory
 from esper_ab.contracts.errors import UsageError
@@ -170,3 +170,29 @@ def test_an_experiment_keeps_a_copy_of_the_rehearsed_trainer(tmp_path: Path) -> 
     with pytest.raises(UsageError, match=r"mine\.py changed while the experiment was planned"):
         make_experiment_directory(tmp_path / "two", trainer_plan, this_machine, "")
     assert not (tmp_path / "two").exists()
+
+
+def plan_of_command(this_machine: Machine, **changes: object) -> Plan:
+    facts = rehearsed()
+    with_trainer = msgspec.structs.replace(this_machine, trainer=facts.trainer, tasks=facts.tasks)
+    return planned(asked(group=GROUPS, **COMMAND | changes), with_trainer)
+
+
+def test_a_run_of_a_command_has_as_many_gpus_as_are_asked_for() -> None:
+    plan = plan_of_command(machine(gpus=5), devices_per_run=2)
+    assert [lane.devices for lane in plan.lanes] == [("cuda:0", "cuda:1"), ("cuda:2", "cuda:3")]
+    assert all(len(set(filter(None, lane.uuids))) == 2 for lane in plan.lanes)
+    assert plan.idle_devices == ("cuda:4",)
+    assert any(note.startswith("2 devices per run: a run sees 2 GPUs") for note in plan.notes)
+
+
+def test_a_run_of_a_command_takes_the_place_of_several_cores() -> None:
+    lanes = {per_run: len(plan_of_command(machine(cores=8), devices_per_run=per_run).lanes) for per_run in (2, 4)}
+    assert lanes == {2: 4, 4: 2}
+    plan = plan_of_command(machine(cores=8), devices_per_run=4)
+    assert any("takes the place of 4 on the CPU, whatever it uses" in note for note in plan.notes)
+
+
+def test_more_devices_for_a_run_than_the_pool_has_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"devices-per-run 3, but the pool has 2 \(cuda:0, cuda:1\); at most 2"):
+        plan_of_command(machine(gpus=2), devices_per_run=3)

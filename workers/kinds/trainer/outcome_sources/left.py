@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from esper_ab.contracts.regular_file import open_to_read, read_regular
 
@@ -48,17 +49,18 @@ class Found:
     """An outcome, and where it was."""
 
     value: float  # need not be finite
-    where: str  # "log.csv, score, row 7"; of a mean, where it ends
+    where: str  # "log.csv, score, row 7"; of a mean, its last value
     source: str  # as `contracts.trainer.read_source` reads it, without a search
     total: int = 1  # numbers that the source has
     summary: str = ""  # "the last of 40 values"; "" if there is one
+    at: Literal["in", "up to"] = "in"  # how `where` belongs to it
 
     @property
     def words(self) -> str:
         """Return the number, how it came about and where it was."""
         if self.summary:
-            return f"{self.value:g}, {self.summary}, in {self.where}"
-        return f"{self.value:g}, in {self.where}"
+            return f"{self.value:g}, {self.summary}, {self.at} {self.where}"
+        return f"{self.value:g}, {self.at} {self.where}"
 
 
 def shortened(names: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Literal
 
 from esper_ab.contracts.outcome_summary import Summary, summarise
 from workers.kinds.trainer.outcome_sources.left import Found
@@ -36,7 +37,8 @@ class Values:
             )
         value, place = summarise(summary, self.total, self.at)
         words = summary.words_of(self.total) if self.total > 1 else ""
-        return Found(value, self.where(place), self.source, self.total, words)
+        at: Literal["in", "up to"] = "up to" if summary.of == "mean" and self.total > 1 else "in"
+        return Found(value, self.where(place), self.source, self.total, words, at)
 
 
 def joined(parts: Sequence[Values]) -> Values:

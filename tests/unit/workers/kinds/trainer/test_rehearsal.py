@@ -1,4 +1,5 @@
 import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
-from workers.kinds.trainer import rehearsal
+from workers.kinds.trainer import rehearsal, rehearsal_setup
 from workers.kinds.trainer.idling import IDLE_LIMITS, IdleLimits
 from workers.kinds.trainer.kind import open_session
 from workers.kinds.trainer.named_files import named_files
@@ -140,26 +141,101 @@ def test_a_command_is_rehearsed_with_the_variables_of_a_run(tmp_path: Path) -> N
     assert (rehearsed["CUDA_VISIBLE_DEVICES"], rehearsed["CUBLAS_WORKSPACE_CONFIG"]) == ("", ":4096:8")
 
 
-@pytest.mark.parametrize(
-    ("visible", "uuids", "gpu", "visible_gpu"),
-    [
-        ("", "ab", "", ""),
-        ("", "ab", "cuda", "GPU-a"),
-        ("", "ab", "cuda:1", "GPU-b"),
-        ("", "ab", "cuda:7", ""),
-        ("MIG-7", "a", "cuda", "MIG-7"),  # an instance has a name of its own
-    ],
-)
-def test_a_rehearsal_sees_only_the_first_gpu_of_the_pool(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, visible: str, uuids: str, gpu: str, visible_gpu: str
-) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+def see_gpus(monkeypatch: pytest.MonkeyPatch, uuids: str) -> None:
+    """Make torch see a GPU for each letter."""
+    monkeypatch.setattr(rehearsal_setup, "gpu_is_there", lambda: bool(uuids))
     monkeypatch.setattr(torch.version, "cuda", "12.8")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: len(uuids))
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: SimpleNamespace(uuid=uuids[index]))
+
+
+@pytest.mark.parametrize(
+    ("visible", "uuids", "gpus", "per_run", "visible_gpu"),
+    [
+        ("", "ab", (), 1, ""),
+        ("", "ab", ("cuda",), 1, "GPU-a"),
+        ("", "ab", ("cuda:1", "cuda:0"), 1, "GPU-b"),
+        ("", "ab", ("cuda:7",), 1, ""),
+        ("MIG-7", "a", ("cuda",), 1, "MIG-7"),  # an instance has a name of its own
+        ("", "abc", ("cuda",), 2, "GPU-a,GPU-b"),
+        ("", "abc", ("cuda:2", "cuda:1"), 2, "GPU-c,GPU-b"),
+        ("", "", ("cuda",), 2, ""),  # a machine without GPUs
+    ],
+)
+def test_a_rehearsal_sees_only_the_gpus_of_the_first_run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    visible: str,
+    uuids: str,
+    gpus: tuple[str, ...],
+    per_run: int,
+    visible_gpu: str,
+) -> None:
+    see_gpus(monkeypatch, uuids)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     command = trainers.shell_command(tmp_path)
-    assert rehearse(trainers.question(command, tmp_path, gpu=gpu)).problem == ""
+    assert rehearse(trainers.question(command, tmp_path, gpus=gpus, devices_per_run=per_run)).problem == ""
     assert trainers.variables(tmp_path)["CUDA_VISIBLE_DEVICES"] == visible_gpu
+
+
+@pytest.mark.parametrize("gpus", [("cuda",), ("cuda:0", "cuda:1")])
+def test_more_gpus_for_a_run_than_there_are_is_refused_before_the_rehearsal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpus: tuple[str, ...]
+) -> None:
+    see_gpus(monkeypatch, "ab")
+    command = trainers.shell_command(tmp_path)
+    problem = rehearse(trainers.question(command, tmp_path, gpus=gpus, devices_per_run=3)).problem
+    assert problem == "--devices-per-run 3, but the pool has 2 GPUs"
+    assert not (tmp_path / "variables").exists()
+
+
+def test_a_rehearsal_knows_the_outcome_the_time_and_the_memory_of_a_command(tmp_path: Path) -> None:
+    facts = rehearsed_command(tmp_path)
+    assert re.fullmatch(r"1\.\d+, in r\.json, return", facts.found)
+    assert 0.0 < facts.point_s < 30.0
+    assert 5 << 20 < facts.memory_bytes < 50 << 20
+    assert facts.interpreter == "", "it is run by the Python of the tests"
+
+
+def test_a_rehearsal_knows_the_outcome_and_the_memory_of_a_python_trainer(tmp_path: Path) -> None:
+    facts = rehearsed_python(tmp_path)
+    assert re.fullmatch(r"\d\.\d+, the mean of the 3 outcomes that evaluate returned", facts.found)
+    assert facts.memory_bytes > 50 << 20
+
+
+CURVE = """
+import random, sys
+random.seed(int(sys.argv[1]))
+for _ in range(int(sys.argv[2])):
+    print("score:", random.random())
+"""
+
+
+def rehearsed_curve(tmp_path: Path, length: int, **changes: Any) -> TrainerFacts:
+    (tmp_path / "curve.py").write_text(CURVE)
+    command = f"{sys.executable} curve.py {{seed}} {{n}} {{out}}"
+    groups = {"a": {"n": length}}
+    return rehearse(trainers.question(command, tmp_path, outcome="score", groups=groups, **changes))
+
+
+def test_a_rehearsal_says_how_many_values_a_summary_has(tmp_path: Path) -> None:
+    facts = rehearsed_curve(tmp_path, 40, outcome_summary="mean-last-10")
+    assert (facts.problem, facts.source) == ("", "stdout:score")
+    assert re.match(
+        r"0\.\d+, the mean of the last 10 of 40 values, up to line 40 of its output: score: 0\.", facts.found
+    )
+
+
+def test_a_summary_of_a_single_value_is_refused_unless_the_rehearsal_is_shortened(tmp_path: Path) -> None:
+    problem = rehearsed_curve(tmp_path, 1, outcome_summary="max").problem
+    assert re.match(r"line 1 of its output: .* has one value only, so --outcome-summary has nothing to sum", problem)
+    assert rehearsed_curve(tmp_path, 40, outcome_summary="max", rehearsal={"n": "1"}).problem == ""
+
+
+def test_a_command_that_resumes_is_not_tried_to_resume(tmp_path: Path) -> None:
+    command = f"{trainers.command(tmp_path)} {{resume}}"
+    facts = rehearse(trainers.question(command, tmp_path))
+    assert (facts.problem, facts.resumption) == ("", "untried")
 
 
 def test_a_python_trainer_is_rehearsed_with_the_variables_of_a_worker(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import hashlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +170,46 @@ def test_a_failed_or_edited_script_is_an_error(tmp_path: Path) -> None:
         session.train(0, quiet, quiet)
     with pytest.raises(CodeChanged, match=r"train.py in .*: changed since the experiment was planned"):
         open_session(session.spec, tmp_path, "cpu", ("",))
+
+
+RESUMES = """
+import json, pathlib, sys
+seed, out, *resume = sys.argv[1:]
+assert (resume == []) == (not pathlib.Path(out, "state").exists())
+done = int(pathlib.Path(resume[1]).read_text()) if resume else 0
+pathlib.Path(out, "state").write_text(str(done + 1))
+assert done, "ended before its result"
+json.dump({"return": done + 1}, open(out + "/r.json", "w"))
+"""
+
+
+def test_a_command_continues_from_what_its_interrupted_attempt_has_left(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(RESUMES)
+    command = f"{sys.executable} train.py {{seed}} {{out}} --resume {{resume}}/state"
+    spec = trainers.spec(command, tmp_path, {}, directory=tmp_path)
+    with pytest.raises(ScriptFailed, match="ended before its result"):
+        open_session(spec, tmp_path, "cpu", ("",)).train(0, quiet, quiet)
+    point = open_session(spec, tmp_path, "cpu", ("",)).train(0, quiet, quiet)
+    assert point.envs[0].outcome == 2.0
+
+
+def test_a_run_of_a_command_has_its_own_words(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import json, sys; print(*sys.argv[2:]); json.dump({'return': 1}, open(sys.argv[1], 'w'))"
+    )
+    command = f"{sys.executable} train.py {{out_file}} {{name}} {{device}}"
+    spec = trainers.spec(command, tmp_path, {}, directory=tmp_path)
+    spec = msgspec.structs.replace(spec, trainer=msgspec.structs.replace(spec.trainer, outcome="return"))
+    open_session(spec, tmp_path, "cuda:0", ("GPU-a", "GPU-b")).train(0, quiet, quiet)
+    assert (tmp_path / "logs/a-0.log").read_text().splitlines()[1:] == ["a-0 cuda"]
+
+
+@pytest.mark.parametrize(("summary", "outcome"), [("", 3.0), ("mean-last-2", 3.5), ("max", 4.0)])
+def test_the_outcome_of_a_run_is_the_declared_summary_of_its_curve(
+    tmp_path: Path, summary: str, outcome: float
+) -> None:
+    (tmp_path / "train.py").write_text("for score in (1, 4, 3): print('score', score)")
+    spec = trainers.spec(f"{sys.executable} train.py {{seed}}", tmp_path, {}, directory=tmp_path)
+    order = msgspec.structs.replace(spec.trainer, outcome="stdout:score", outcome_summary=summary)
+    spec = msgspec.structs.replace(spec, trainer=order)
+    assert open_session(spec, tmp_path, "cpu", ("",)).train(0, quiet, quiet).envs[0].outcome == outcome

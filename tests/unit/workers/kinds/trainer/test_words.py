@@ -1,7 +1,11 @@
 from pathlib import Path
 
+import pytest
+
 from esper_ab.contracts.rng import RngPath
+from esper_ab.contracts.trainer import TrainerValue
 from workers.kinds.trainer import words
+from workers.kinds.trainer.words import CommandLine, device_word
 
 
 def test_the_folder_of_a_repeated_run_has_no_earlier_results(tmp_path: Path) -> None:
@@ -11,8 +15,8 @@ def test_the_folder_of_a_repeated_run_has_no_earlier_results(tmp_path: Path) -> 
 
 
 def test_a_value_of_a_placeholder_is_not_expanded_by_a_shell() -> None:
-    command = words.words_of("run --lr {lr} '{out}/a b'", {"lr": "1 $(touch x) ; 'y"}, 3, Path("/o"), Path("/"))
-    assert command == ["run", "--lr", "1 $(touch x) ; 'y", "/o/a b"]
+    line = CommandLine("run --lr {lr} '{out}/a b'", Path("/"), Path("/o"))
+    assert line.words({"lr": "1 $(touch x) ; 'y", "out": "/o"}) == ["run", "--lr", "1 $(touch x) ; 'y", "/o/a b"]
 
 
 def test_seeds_of_different_rng_paths_differ() -> None:
@@ -21,20 +25,74 @@ def test_seeds_of_different_rng_paths_differ() -> None:
     assert all(0 <= seed < 2**31 for seed in seeds)
 
 
+def filled(command: str, directory: Path, out: str = "/o", **settings: TrainerValue) -> list[str]:
+    line = CommandLine(command, directory, Path(out))
+    return line.words({**settings, **line.own_values(3, "last", "cpu")})
+
+
 def test_a_command_without_out_runs_in_a_separate_folder(tmp_path: Path) -> None:
     (tmp_path / "train.py").touch()
     (tmp_path / "app").mkdir()
     command = "python train.py --config=train.py --lr {lr} -m app new.txt"
-    filled = words.words_of(command, {"lr": 1}, 3, Path("/o"), tmp_path)
     script = str(tmp_path / "train.py")
-    assert filled == ["python", script, f"--config={script}", "--lr", "1", "-m", "app", "new.txt"]
-    assert words.folder_of(command, str(tmp_path), Path("/o")) == "/o"
-    assert words.search_path(command, str(tmp_path)) == str(tmp_path)
+    assert filled(command, tmp_path, lr=1) == [
+        *("python", script, f"--config={script}", "--lr", "1", "-m", "app", "new.txt")
+    ]
+    line = CommandLine(command, tmp_path, Path("/o"))
+    assert (line.folder, line.search_path) == ("/o", str(tmp_path))
 
 
-def test_a_command_with_out_runs_in_the_current_folder(tmp_path: Path) -> None:
+def test_the_value_of_a_setting_stays_as_it_is_unless_it_is_part_of_a_path(tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "small.yaml").touch()
+    command = "python train.py {kind} --kind={kind} --config conf/{size}.yaml"
+    assert filled(command, tmp_path, kind="conf", size="small") == [
+        *("python", "train.py", "conf", "--kind=conf", "--config", str(tmp_path / "conf" / "small.yaml"))
+    ]
+
+
+@pytest.mark.parametrize("word", ["{out}", "{out_file}"])
+def test_a_command_with_out_runs_in_the_current_folder(tmp_path: Path, word: str) -> None:
     (tmp_path / "train.py").touch()
-    command = "python train.py --out {out}"
-    assert words.words_of(command, {}, 3, Path("/o"), tmp_path) == ["python", "train.py", "--out", "/o"]
-    assert words.folder_of(command, str(tmp_path), Path("/o")) == str(tmp_path)
-    assert words.search_path(command, str(tmp_path)) == ""
+    line = CommandLine(f"python train.py --out {word}", tmp_path, Path("/o"))
+    assert filled(line.command, tmp_path)[:3] == ["python", "train.py", "--out"]
+    assert (line.folder, line.search_path) == (str(tmp_path), "")
+
+
+def test_every_run_fills_in_its_own_words() -> None:
+    words = filled("run {seed} {out} {out_file} {name} {device}", Path("/"))
+    assert words == ["run", "3", "/o", "/o/result.json", "last", "cpu"]
+
+
+@pytest.mark.parametrize(
+    ("visible", "device"), [("", "cpu"), ("GPU-a", "cuda:0"), ("MIG-a", "cuda:0"), ("GPU-a,GPU-b", "cuda")]
+)
+def test_a_run_sees_only_its_own_devices_so_their_numbers_begin_at_0(visible: str, device: str) -> None:
+    assert device_word({"CUDA_VISIBLE_DEVICES": visible}) == device
+
+
+@pytest.mark.parametrize(
+    ("command", "first", "again"),
+    [
+        ("run --resume {resume} -v", ["run", "-v"], ["run", "--resume", "OUT", "-v"]),
+        ("run -r {resume}/last.pt", ["run"], ["run", "-r", "OUT/last.pt"]),
+        ("run --resume={resume}/last.pt -v", ["run", "-v"], ["run", "--resume=OUT/last.pt", "-v"]),
+        ("run a.b=1 resume={resume} -v", ["run", "a.b=1", "-v"], ["run", "a.b=1", "resume=OUT", "-v"]),
+        ("run -v resume={resume}", ["run", "-v"], ["run", "-v", "resume=OUT"]),
+        ("run train {resume}", ["run", "train"], ["run", "train", "OUT"]),
+        ("run --resume {resume}/other.pt", ["run"], ["run"]),
+        ("run --resume {resume}/{name}.pt", ["run"], ["run", "--resume", "OUT/last.pt"]),
+    ],
+)
+def test_a_word_to_resume_is_left_out_with_its_flag_while_nothing_is_left(
+    tmp_path: Path, command: str, first: list[str], again: list[str]
+) -> None:
+    out = str(tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    assert filled(command, Path("/"), out) == first
+    line = CommandLine(command, Path("/"), tmp_path / "out")
+    values = line.own_values(3, "last", "cpu")
+    assert not line.can_resume(values)
+    (tmp_path / "out" / "last.pt").touch()
+    assert filled(command, Path("/"), out) == [word.replace("OUT", out) for word in again]
+    assert line.can_resume(values) == (first != again)
