@@ -24,6 +24,7 @@ from workers.kinds.trainer.outcome_sources.left import Found, Left
 from workers.kinds.trainer.outcome_sources.read import find_outcome, has_outcome
 from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
 from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, pins_of, rng_of, text_of
+from workers.kinds.trainer.running import ProgramEnd
 from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, refuse_no_effect, relative_difference
 from workers.kinds.trainer.words import CommandLine
 
@@ -45,7 +46,6 @@ class _Command:
         question = self.question
         source = read_source(question.outcome)
         summary = read_summary(question.outcome_summary)
-        settings = {**next(iter(question.groups.values())), **question.rehearsal}
         step = f"rehearsing the command with {description}"
         self.doing(step)
         out = words.fresh_folder(self.folder, "out").resolve()
@@ -59,21 +59,9 @@ class _Command:
             what = "its result is there" if has_result() else "no result yet"
             self.doing(f"{step}; {what}, and it has used no CPU time and written nothing for {idle_s:.0f} s")
 
-        shell = users_shell.current()
-        pins = pins_of(question)
         watch = Watch(paths=(out, log), limits=self.limits, has_result=has_result, tell=tell)
-        line = CommandLine(question.reference, Path(question.directory), out)
-        own = line.own_values(words.seed_at(rng_of(question, seed_index)), _RUN_NAME, words.device_word(pins))
         began = time.perf_counter()
-        with ports.claimed(question.reference) as port:
-            ended = running.run_script(
-                line.words({**settings, **own, **port}),
-                line.folder,
-                running.environment(shell, source, out, pins, line.search_path),
-                (self.folder, _LOG),
-                watch,
-                shell,
-            )
+        ended = self._execute(seed_index, out, watch)
         took_s = time.perf_counter() - began
         outcome = find_outcome(source, left, summary)
         if not (ended.by_itself or question.ends_idle):
@@ -87,6 +75,24 @@ class _Command:
                 f"{outcome.where} has one value only, so --outcome-summary has nothing to summarise; omit it"
             )
         return _Rehearsed(outcome, took_s, ended.peak_bytes)
+
+    def _execute(self, seed_index: int, out: Path, watch: Watch) -> ProgramEnd:
+        """Run the command to its end with the first group's settings; ScriptFailed if it fails."""
+        question = self.question
+        settings = {**next(iter(question.groups.values())), **question.rehearsal}
+        shell = users_shell.current()
+        pins = pins_of(question)
+        line = CommandLine(question.reference, Path(question.directory), out)
+        own = line.own_values(words.seed_at(rng_of(question, seed_index)), _RUN_NAME, words.device_word(pins))
+        with ports.claimed(question.reference) as port:
+            return running.run_script(
+                line.words({**settings, **own, **port}),
+                line.folder,
+                running.environment(shell, read_source(question.outcome), out, pins, line.search_path),
+                (self.folder, _LOG),
+                watch,
+                shell,
+            )
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def environment(
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProgramEnd:
     """How a program ended that did not fail."""
 
     by_itself: bool  # False: it idled with a result, and was therefore ended
@@ -77,7 +77,7 @@ def run_script(
     log: tuple[Path, str],
     watch: Watch,
     shell: UsersShell,
-) -> Ended:
+) -> ProgramEnd:
     """Run a program to its end; ScriptFailed if it fails. Its command line and output go to `log` (root, name).
 
     Its environment is `variables`; everything else that it inherits is as in `shell`. A program that `watch` finds idle
@@ -89,7 +89,7 @@ def run_script(
     root, name = log
     output = open_below(root, name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     peak, report = os.pipe()
-    with open(peak, "rb") as peak_file:  # noqa: PTH123  a descriptor
+    with os.fdopen(peak, "rb") as peak_file:
         try:
             os.write(output, os.fsencode(f"$ {shlex.join(words)}\n"))  # with its seed, to be repeated by hand
             before = (root / name).stat().st_size
@@ -106,21 +106,26 @@ def run_script(
         finally:
             os.close(output)
             os.close(report)
-        assert guarded.stdin is not None, "it is a pipe"
-        seen = 0
-        try:
-            idle, seen = _watched(guarded, root / name, watch)
-        finally:
-            guarded.stdin.close()  # tells the guard to end the program, if still running
-            status = guarded.wait()
-        largest = int(peak_file.read() or 0)
+        idle, seen_bytes, status = _attended(guarded, root / name, watch)
+        largest_bytes = int(peak_file.read() or 0)
     if idle not in ("", "with a result"):
         raise ScriptFailed(f"{shown(words)} {idle_words(idle, watch.limits)}, so it was ended")
     if status and not idle:
         raise _failure(
             words, status, _end_of(root / name, before), own_folder=Path(directory).is_relative_to(root.resolve())
         )
-    return Ended(by_itself=not idle, peak_bytes=max(seen, largest))
+    return ProgramEnd(by_itself=not idle, peak_bytes=max(seen_bytes, largest_bytes))
+
+
+def _attended(guarded: subprocess.Popen[bytes], log: Path, watch: Watch) -> tuple[Idle, int, int]:
+    """Wait until a guard's program ends, or end it; return how it idled, its memory in bytes and the exit status."""
+    assert guarded.stdin is not None, "it is a pipe"
+    try:
+        idle, seen_bytes = _watched(guarded, log, watch)
+    finally:
+        guarded.stdin.close()  # tells the guard to end the program, if still running
+        status = guarded.wait()
+    return idle, seen_bytes, status
 
 
 def shown(words: Sequence[str]) -> str:
