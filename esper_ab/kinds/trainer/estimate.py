@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from esper_ab.contracts.machine import Machine
-from esper_ab.contracts.trainer import is_command
+from esper_ab.contracts.trainer import is_guarded
 from esper_ab.contracts.worker_order import Lane
 from esper_ab.plan.kind import EstimateKind
 from esper_ab.plan.run_cost import GUARD_BYTES, WORKER_BYTES, RunCost
@@ -21,7 +21,7 @@ class TrainerEstimate(EstimateKind):
         assert facts is not None, "it was rehearsed"
         short = f", which was shortened by {facts.shortened}" if facts.shortened else ""
         memory_bytes = max(WORKER_BYTES, facts.memory_bytes)
-        if is_command(experiment.trainer):
+        if is_guarded(experiment.trainer):
             memory_bytes = GUARD_BYTES + facts.memory_bytes
         return RunCost(
             step_s=facts.point_s,

@@ -41,7 +41,7 @@ class _Command:
     doing: Doing
     limits: IdleLimits
 
-    def run(self, seed_index: int, description: str) -> _Rehearsed:
+    def run(self, seed_index: int, description: str) -> _CommandRun:
         """Run the command to its end, and read its outcome; ValueError if it fails or does not end by itself."""
         question = self.question
         source = read_source(question.outcome)
@@ -74,7 +74,7 @@ class _Command:
             raise ValueError(
                 f"{outcome.where} has one value only, so --outcome-summary has nothing to summarise; omit it"
             )
-        return _Rehearsed(outcome, took_s, ended.peak_bytes)
+        return _CommandRun(outcome, took_s, ended.peak_bytes)
 
     def _execute(self, seed_index: int, out: Path, watch: Watch) -> ProgramEnd:
         """Run the command to its end with the first group's settings; ScriptFailed if it fails."""
@@ -96,7 +96,7 @@ class _Command:
 
 
 @dataclass(frozen=True)
-class _Rehearsed:
+class _CommandRun:
     """A run of the rehearsal."""
 
     outcome: Found
@@ -111,7 +111,7 @@ def rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, 
     sha256 = source_sha256(Path(question.directory), files)
     with scratch_folder() as folder:
         command = _Command(question, folder, doing, limits)
-        runs = list[_Rehearsed]()
+        runs = list[_CommandRun]()
 
         def numbers(seed_index: int, description: str) -> Numbers:
             runs.append(command.run(seed_index, description))

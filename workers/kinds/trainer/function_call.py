@@ -52,6 +52,7 @@ class Called(msgspec.Struct, frozen=True, kw_only=True):
     root: str = ""  # folder from which the function's file is imported
     files: tuple[str, ...] = ()  # below it, imported by this process, the function's own first
     error: str = ""
+    memory_bytes: int = 0  # most that its process had; known after it has ended
 
     def curve(self, function: str, outcome: str) -> list[Numbers]:
         """Return the numbers of each point by name; ValueError if none of them is the outcome."""
@@ -87,7 +88,7 @@ def called(asked: Call, place: CallPlace, watch: Watch) -> Called:
     words = child_command(_PROGRAM, str((place.root / place.folder).resolve()), outlives=True)  # its guard ends it
     variables = running.environment(place.shell, OutcomeSource("", "outcome"), place.answer.parent, place.pins)
     try:
-        running.run_script(words, asked.directory, variables, (place.root, place.log), watch, place.shell)
+        ended = running.run_script(words, asked.directory, variables, (place.root, place.log), watch, place.shell)
     except running.ScriptFailed as error:
         if place.answer.exists():
             problem = _decode(read_regular(place.answer)).error
@@ -96,7 +97,7 @@ def called(asked: Call, place: CallPlace, watch: Watch) -> Called:
         raise running.ScriptFailed(str(error).replace(running.shown(words), process), error.cause) from None
     if not place.answer.exists():
         raise running.ScriptFailed(f"{asked.name} ended its process before it returned, by os._exit or the like")
-    return _decode(read_regular(place.answer))
+    return msgspec.structs.replace(_decode(read_regular(place.answer)), memory_bytes=ended.peak_bytes)
 
 
 def thinned(curve: Sequence[Numbers], points: int) -> list[Numbers]:

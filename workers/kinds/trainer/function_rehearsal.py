@@ -55,11 +55,12 @@ class _Function:
         question = self.question
         self.doing(f"rehearsing {self.name} with {description}")
         began = time.perf_counter()
+        pins = pins_of(question)
         place = CallPlace(
             root=self.folder,
             folder=description.replace(" ", "-"),
             log=f"{description.replace(' ', '-')}.log",
-            pins=pins_of(question),
+            pins=pins,
             shell=self.shell,
         )
         out = words.fresh_folder(self.folder, f"{place.folder}/out").resolve()
@@ -70,7 +71,7 @@ class _Function:
             group=next(iter(question.groups)),
             more=question.rehearsal,
             seed=words.seed_at(rng_of(question, seed_index)),
-            filled={"out": str(out), "device": "cuda:0" if question.gpu else "cpu"},
+            filled={"out": str(out), "device": words.device_word(pins)},
         )
         answer = called(asked, place, Watch(paths=(out, self.folder / place.log), limits=self.limits))
         curve = answer.curve(self.name, question.outcome)
@@ -88,7 +89,7 @@ def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing,
             doing=doing,
             limits=limits,
         )
-        with ThreadPoolExecutor(1 if question.gpu else _AT_ONCE) as pool:
+        with ThreadPoolExecutor(_AT_ONCE if words.device_word(pins_of(question)) == "cpu" else 1) as pool:
             first_call = pool.submit(function.call, 0, "a seed")
             same_call = pool.submit(function.call, 0, "the same seed again")
             other_call = pool.submit(function.call, 1, "another seed")
@@ -116,6 +117,8 @@ def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing,
         repeats=all(relative_difference(repeats, name) == 0.0 for name in repeats[0]),
         resumption="anew",
         shortened=text_of(question.rehearsal),
+        found=f"{outcomes[0]:g}, returned by {function.name}",
+        memory_bytes=answer.memory_bytes,
         point_s=first.took_s / points,
     )
 
