@@ -29,7 +29,7 @@ def read(key: str, left: Left) -> Values:
     having = [file for file in files if curve.has(file, tag, left)]
     if not having and ":" in key:
         folder, _, tag = key.partition(":")
-        having = [file for file in _in_folder(files, folder) if curve.has(file, tag, left)]
+        having = [file for file in _files_of_folder(files, folder) if curve.has(file, tag, left)]
     if not having:
         return curve.read(files[-1], tag, left)  # says which tags there are
     folders = sorted({_folder(file) for file in having})
@@ -45,7 +45,7 @@ def _folder(file: str) -> str:
     return str(PurePath(file).parent)
 
 
-def _in_folder(files: Sequence[str], folder: str) -> list[str]:
+def _files_of_folder(files: Sequence[str], folder: str) -> list[str]:
     """Return the files in folders whose path ends with `folder`."""
     end = PurePath(folder).parts
     return [file for file in files if PurePath(file).parent.parts[-len(end) :] == end or _folder(file) == folder]
