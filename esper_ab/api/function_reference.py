@@ -49,7 +49,7 @@ def reference_of(function: object, output_dir: Path) -> str:
         write_below(output_dir, place, text.encode())
     except OSError as error:
         raise refused(
-            error, f"{output_dir / place} cannot be written: {error.strerror}; choose another output_dir"
+            error, f"{output_dir / FOLDER} cannot be written: {error.strerror}; choose another output_dir"
         ) from None
     return f"{(output_dir / place).resolve()}:{name}"
 
