@@ -26,7 +26,7 @@ from esper_ab.trackers.settings import NAMES, Tracking, check_tracking, wandb_mo
 
 
 def read_what(flags: LaunchFlags) -> tuple[DeclaredExperiment, Request]:
-    """Read WHAT (an experiment file, a Python trainer or a command) and the flags; UsageError if either is invalid."""
+    """Read WHAT (an experiment file, trainer, function or command) and the flags; UsageError if one is invalid."""
     what = flags.what
     declared = DeclaredExperiment()
     trainer: str | None = None
@@ -52,8 +52,9 @@ def read_what(flags: LaunchFlags) -> tuple[DeclaredExperiment, Request]:
         )
     else:
         raise UsageError(
-            f"{what}: expected an experiment (.toml, .py), a Python file with train(run), or a command in quotes with "
-            "placeholders, as in 'python train.py --lr {lr} --seed {seed} --out {out}'"
+            f"{what}: expected an experiment (.toml, .py), a Python file with train(run), a function as in "
+            "train.py:train, or a command in quotes with placeholders, as in 'python train.py --lr {lr} --seed {seed} "
+            "--out {out}'"
         )
     return declared, read_request({**flags.by_name, "trainer": trainer}, declared.file)
 

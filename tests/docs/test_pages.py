@@ -8,6 +8,7 @@ import pytest
 from support.commands.command_lines import check_command_line, commands_in
 
 from esper_ab.commands.launch import command
+from esper_ab.contracts.trainer import is_function
 from esper_ab.settings.parts import parse_parts
 from esper_ab.settings.request import read_request
 from esper_ab.settings.settings_file import read_toml
@@ -65,7 +66,7 @@ def test_command_lines_in_the_pages_can_be_parsed(page, line):
     for name, params in check_command_line(line):
         if name == "launch":
             campaign = params["what"] or ""
-            assert "{" in campaign or Path(campaign).suffix in ("", ".py", ".toml")
+            assert "{" in campaign or is_function(campaign) or Path(campaign).suffix in ("", ".py", ".toml")
             trained = "{" in campaign or (campaign.endswith(".py") and (params["higher"] or params["lower"]))
             request = read_request(params | {"trainer": campaign} if trained else params)
             assert parse_parts(request)[0].asked.groups

@@ -44,6 +44,13 @@ def test_the_blocks_of_the_python_page_run_in_order(executed):
     assert '[record.about.variants.fast]\ndescription = "Ten times as much"' in settings
 
 
+def test_the_function_on_the_python_page_gives_the_answer_beside_it(executed):
+    _, output = executed
+    stated = re.findall(r"^    (high is better .*\n    BETTER .*)$", (DOCS / "python.md").read_text(), re.MULTILINE)
+    assert len(stated) == 1
+    assert stated[0].replace("\n    ", "\n") in output
+
+
 @pytest.mark.parametrize("line", [line for _, text in blocks("python.md", "sh") for line in text.splitlines()])
 def test_the_commands_of_the_python_page_can_be_run(executed, line):
     folder, _ = executed
