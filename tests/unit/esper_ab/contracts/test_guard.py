@@ -115,7 +115,7 @@ def test_a_guard_reports_the_peak_memory_of_the_largest_process() -> None:
     os.close(peak)
 
 
-def test_a_program_has_no_descriptor_of_its_guards_report() -> None:
+def test_a_guarded_program_does_not_inherit_the_report_descriptor() -> None:
     peak, report = os.pipe()
     guarded = start_guard("sh", "-c", f"test ! -e /proc/$$/fd/{report}", report=report)
     os.close(report)
@@ -123,7 +123,7 @@ def test_a_program_has_no_descriptor_of_its_guards_report() -> None:
     os.close(peak)
 
 
-def test_a_guard_whose_report_nobody_reads_has_the_status_of_the_program() -> None:
+def test_a_guard_keeps_the_exit_status_if_its_report_cannot_be_written() -> None:
     peak, report = os.pipe()
     os.close(peak)
     guarded = start_guard(sys.executable, "-c", "raise SystemExit(3)", report=report)

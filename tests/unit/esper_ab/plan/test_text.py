@@ -193,7 +193,7 @@ def test_the_cost_of_a_trainer_follows_from_its_rehearsal() -> None:
     assert short_lines(plan, this_machine)[2].endswith(" (from the rehearsal)")
 
 
-def test_the_findings_of_a_rehearsal_come_before_the_plan() -> None:
+def test_the_findings_of_a_rehearsal_are_printed_before_the_plan() -> None:
     found = {"found": "0.5, in r.json, error", "memory_bytes": 3 << 29, "repeats": False, "shortened": "steps=9"}
     plan, this_machine = trainer_plan(point_s=1.0, evaluate_s=0.25, interpreter="/bin/python3 (3.11.2)", **found)
     lines = [
@@ -207,7 +207,7 @@ def test_the_findings_of_a_rehearsal_come_before_the_plan() -> None:
     assert plan_text(plan, this_machine, cost, FOLDER, 1000).splitlines()[:3] == lines
 
 
-def test_the_memory_of_a_command_is_that_of_its_rehearsal() -> None:
+def test_the_estimated_memory_of_a_command_is_measured_in_its_rehearsal() -> None:
     plan, this_machine = trainer_plan("run {lr} {seed} {out}", episodes=1, memory_bytes=1 << 30)
     run_bytes = [estimate(plan.experiment, plan.lanes[:count], this_machine).memory_bytes for count in (1, 2)]
     assert 1 << 30 < run_bytes[1] - run_bytes[0] < 5 << 28

@@ -178,7 +178,7 @@ def plan_of_command(this_machine: Machine, **changes: object) -> Plan:
     return planned(asked(group=GROUPS, **COMMAND | changes), with_trainer)
 
 
-def test_a_run_of_a_command_has_as_many_gpus_as_are_asked_for() -> None:
+def test_a_run_of_a_command_has_the_requested_number_of_gpus() -> None:
     plan = plan_of_command(machine(gpus=5), devices_per_run=2)
     assert [lane.devices for lane in plan.lanes] == [("cuda:0", "cuda:1"), ("cuda:2", "cuda:3")]
     assert all(len(set(filter(None, lane.uuids))) == 2 for lane in plan.lanes)
@@ -186,13 +186,13 @@ def test_a_run_of_a_command_has_as_many_gpus_as_are_asked_for() -> None:
     assert any(note.startswith("2 devices per run: a run sees 2 GPUs") for note in plan.notes)
 
 
-def test_a_run_of_a_command_takes_the_place_of_several_cores() -> None:
+def test_a_run_of_a_command_can_occupy_several_cores() -> None:
     lanes = {per_run: len(plan_of_command(machine(cores=8), devices_per_run=per_run).lanes) for per_run in (2, 4)}
     assert lanes == {2: 4, 4: 2}
     plan = plan_of_command(machine(cores=8), devices_per_run=4)
     assert any("takes the place of 4 on the CPU, whatever it uses" in note for note in plan.notes)
 
 
-def test_more_devices_for_a_run_than_the_pool_has_are_refused() -> None:
+def test_more_devices_per_run_than_the_pool_has_are_refused() -> None:
     with pytest.raises(UsageError, match=r"devices-per-run 3, but the pool has 2 \(cuda:0, cuda:1\); at most 2"):
         plan_of_command(machine(gpus=2), devices_per_run=3)

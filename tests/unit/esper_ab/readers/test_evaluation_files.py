@@ -36,7 +36,7 @@ def read(*paths, **rules):
     return at_level(found.observations, None), found.name_lines
 
 
-def test_a_folder_with_a_file_per_task_is_one_checkpoint(tmp_path):
+def test_a_folder_with_a_file_per_task_is_read_as_one_checkpoint(tmp_path):
     for model in ("old", "new"):
         samples(tmp_path / model, "adding")
         samples(tmp_path / model, "choosing")
@@ -46,7 +46,7 @@ def test_a_folder_with_a_file_per_task_is_one_checkpoint(tmp_path):
     assert found.reading == ("Read: 2 checkpoints x 3 items in 2 groups and 2 tasks; level: checkpoints.",)
 
 
-def test_each_task_may_have_a_metric_of_its_own(tmp_path):
+def test_each_task_may_have_a_different_metric(tmp_path):
     for model in ("old", "new"):
         samples(tmp_path / model, "adding", metric="exact_match")
         samples(tmp_path / model, "choosing", metric="acc")
@@ -55,14 +55,14 @@ def test_each_task_may_have_a_metric_of_its_own(tmp_path):
     assert all(row.value is not None for row in found.rows)
 
 
-def test_a_folder_with_a_file_per_task_is_nothing_to_compare_with(tmp_path):
+def test_a_single_folder_with_a_file_per_task_is_refused(tmp_path):
     samples(tmp_path / "new", "adding")
     samples(tmp_path / "new", "choosing")
     with pytest.raises(UsageError, match="new; a comparison needs runs of two groups, each with a file or folder of"):
         read(tmp_path)
 
 
-def test_logs_of_several_models_are_checkpoints_of_these(tmp_path):
+def test_logs_of_several_models_are_read_as_their_checkpoints(tmp_path):
     for model in ("old", "new"):
         for task in ("adding", "choosing"):
             log(tmp_path / f"2026_{task}_{model}.json", f"openai/{model}", task)
@@ -71,7 +71,7 @@ def test_logs_of_several_models_are_checkpoints_of_these(tmp_path):
     assert found.reading == ("Read: 2 checkpoints x 3 items x 2 repeats in 2 groups and 2 tasks; level: checkpoints.",)
 
 
-def test_several_logs_of_one_model_and_task_are_repeats_and_said(tmp_path):
+def test_several_logs_of_one_model_and_task_are_read_as_repeats(tmp_path):
     for name, model in (("1", "old"), ("2", "old"), ("3", "new")):
         log(tmp_path / f"{name}.json", model)
     found, _ = read(tmp_path)
@@ -81,7 +81,7 @@ def test_several_logs_of_one_model_and_task_are_repeats_and_said(tmp_path):
     )
 
 
-def test_logs_of_one_model_are_told_apart_by_their_folders(tmp_path):
+def test_logs_of_one_model_are_distinguished_by_their_folders(tmp_path):
     for prompt in ("terse", "wordy"):
         log(tmp_path / prompt / "2026_adding.json", "old")
     found, lines = read(tmp_path)

@@ -14,32 +14,32 @@ def pasted_again(columns, rows):
     return {name: [*cells, *cells[:rows]] for name, cells in columns.items()}
 
 
-def test_rows_that_no_column_tells_apart_are_named():
+def test_a_note_counts_rows_that_repeat_an_item_without_a_repeat_column():
     assert notes_of(pasted_again(item_columns(runs=2, items=20), 3)) == (
         "3 rows have the question of an earlier row of the same run (row 82 that of row 2), and no column numbers "
         "repeats: the outcomes of a question are averaged; remove the rows if they are copies.",
     )
 
 
-def test_one_row_is_named_likewise():
+def test_a_note_about_one_repeated_row_is_in_the_singular():
     (note,) = notes_of(pasted_again(item_columns(runs=2, items=20), 1))
     assert note.startswith("1 row has the question of an earlier row of the same run (row 82 that of row 2), and ")
 
 
-def test_a_column_that_numbers_repeats_needs_no_note():
+def test_repeats_with_a_column_of_numbers_cause_no_note():
     columns = item_columns(runs=2, items=20, repeats=3)
     assert notes_of(columns) == ()
     columns["epoch"] = [0] * 240
     assert "160 rows have the question of an earlier row" in notes_of(columns)[0]
 
 
-def test_a_named_column_of_repeats_needs_no_note():
+def test_repeats_in_a_named_column_cause_no_note():
     columns = item_columns(runs=2, items=20, repeats=3)
     columns["attempt"] = columns.pop("epoch")
     assert notes_of(columns, {"repeat": "attempt"}) == ()
 
 
-def test_one_row_per_item_of_each_run_needs_no_note():
+def test_one_row_per_item_and_run_causes_no_note():
     assert notes_of(item_columns(runs=2, items=20)) == ()
 
 

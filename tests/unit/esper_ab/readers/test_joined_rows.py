@@ -23,7 +23,7 @@ def read(paths, **rules):
     return at_level(read_outcomes(paths, ReadingRules(**rules)).observations, None)
 
 
-def test_a_file_of_questions_per_checkpoint(write):
+def test_one_file_of_questions_per_checkpoint_can_be_read(write):
     rows = [(question, epoch, 1) for question in range(4) for epoch in range(2)]
     paths = [write(f"{group}.csv", "question,epoch,correct", rows) for group in ("old", "new")]
     found = read(paths)
@@ -31,19 +31,19 @@ def test_a_file_of_questions_per_checkpoint(write):
     assert found.notes == ()
 
 
-def test_a_file_of_questions_per_run(write):
+def test_one_file_of_questions_per_run_can_be_read(write):
     rows = [(question, 1) for question in range(4)]
     paths = [write(f"{group}-s{seed}.csv", "question,correct", rows) for group in ("old", "new") for seed in range(2)]
     assert read(paths).reading == ("Read: 4 runs x 4 questions in 2 groups; level: trainings.",)
 
 
-def test_seeds_in_a_column_beside_questions(write):
+def test_seeds_are_read_from_a_column_beside_questions(write):
     rows = [(seed, question, 1) for seed in range(2) for question in range(4)]
     paths = [write(f"{group}.csv", "seed,question,correct", rows) for group in ("old", "new")]
     assert read(paths).reading == ("Read: 4 runs x 4 questions in 2 groups; level: trainings.",)
 
 
-def test_files_with_a_row_per_episode_are_asked_about(write):
+def test_the_user_is_asked_about_files_with_a_row_per_episode(write):
     paths = [write(f"{group}.csv", "episode,success", [(at, at % 2) for at in range(4)]) for group in ("old", "new")]
     with pytest.raises(Unanswered) as error:
         read(paths)
@@ -55,7 +55,7 @@ def test_files_with_a_row_per_episode_are_asked_about(write):
     assert [row.value for row in trained.rows] == [0.5, 0.5]
 
 
-def test_a_step_makes_rows_the_progress_of_a_run(write):
+def test_rows_with_a_step_are_read_as_the_progress_of_a_run(write):
     paths = [write(f"{group}.csv", "step,episode,score", [(at, at, at) for at in range(4)]) for group in ("old", "new")]
     assert [row.value for row in read(paths).rows] == [3.0, 3.0]
 

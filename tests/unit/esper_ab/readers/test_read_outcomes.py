@@ -51,7 +51,7 @@ def test_the_only_numeric_column_is_the_outcome(write):
     assert notes == ("The outcome is points.",)
 
 
-def test_the_only_column_of_numbers_beside_items_is_the_outcome_and_is_said(write):
+def test_the_only_numeric_column_beside_items_is_the_outcome(write):
     text = "policy,episode,success\n" + "".join(
         f"{group},{episode},{episode % 2}\n" for group in "ab" for episode in (0, 1)
     )

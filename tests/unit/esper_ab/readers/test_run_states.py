@@ -91,20 +91,20 @@ def test_a_crashed_run_has_no_scores_of_items():
     assert [row.replicate for row in at_level(found, None).rows if row.value is None] == ["2"]
 
 
-def test_a_state_that_differs_within_a_run_is_not_its_own():
+def test_a_state_that_varies_within_a_run_is_not_the_state_of_the_run():
     """A rollout that failed is an outcome."""
     found = read_items(lambda _group, _run, question: "failed" if question % 2 else "success")
     assert not np.isnan(found.table.score).any()
     assert found.notes == ()
 
 
-def test_without_a_column_of_runs_a_state_is_not_that_of_a_run():
+def test_without_a_run_column_a_state_is_not_the_state_of_a_run():
     columns = item_columns(runs=1, items=30, run_column="")
     columns["status"] = ["failed" if group == "old" else "success" for group in columns["group"]]
     found = observations_of("scores.csv", columns, range(2, 62))
     assert not np.isnan(found.table.score).any()
 
 
-def test_a_run_in_progress_is_refused_in_a_table_of_items():
+def test_a_table_of_items_with_a_run_in_progress_is_refused():
     with pytest.raises(UsageError, match=r"row 32, column state: the run is running, so its outcome is not final"):
         read_items(lambda group, run, _: "running" if (group, run) == ("new", 1) else "finished")

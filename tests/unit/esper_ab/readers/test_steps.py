@@ -39,7 +39,7 @@ def test_the_outcome_can_be_the_mean_of_the_last_values():
     assert notes[0].endswith("3 values of r, at step 20; runs with fewer, down to 2, count with all.")
 
 
-def test_training_episodes_are_called_so():
+def test_notes_call_training_episodes_episodes():
     runs = [run("a", 0, [1, 2, 3, 4], window=3, row="episode"), run("a", 1, [5, 6], window=3, row="episode")]
     assert outcomes_at(runs[:1], StepRule(), "r").how == (
         "The outcome of a run is the mean r of its last 3 episodes, up to step 40."
@@ -52,20 +52,20 @@ def test_training_episodes_are_called_so():
     )
 
 
-def test_a_run_whose_last_value_is_not_finite_is_lost_and_named():
+def test_a_run_with_a_non_finite_last_value_is_lost():
     runs = [run("a", 0, [1, 2]), run("a", 1, [1, NOT_FINITE]), run("a", 2, [NOT_FINITE, 3])]
     found = outcomes_at(runs, StepRule(), "r")
     assert found.outcomes == [2.0, None, 3.0]
     assert found.notes == ("Lost, because a value that counts is not a finite number: a, seed 1.",)
 
 
-def test_only_values_that_count_need_to_be_finite():
+def test_only_values_used_for_the_outcome_must_be_finite():
     runs = [run("a", seed, [1, 2, NOT_FINITE, 4]) for seed in (0, 1)] + [run("a", 2, [1, 2, 3, 4])]
     assert outcomes_at(runs, StepRule(at=20), "r").outcomes == [2.0, 2.0, 2.0]
     assert outcomes_at(runs, StepRule(mean_last=3), "r").outcomes == [None, None, 3.0]
 
 
-def test_values_that_are_finite_in_no_run_fill_the_rows_between_others():
+def test_steps_without_a_finite_value_in_any_run_are_ignored():
     runs = [run("a", seed, [1, NOT_FINITE, seed, NOT_FINITE]) for seed in (0, 1)]
     found = outcomes_at(runs, StepRule(), "r")
     assert (found.outcomes, found.notes) == ([0.0, 1.0], ())

@@ -55,14 +55,14 @@ def test_values_without_keys_are_called_runs():
     assert "position" not in text
 
 
-def test_the_rule_names_the_exact_test_if_every_outcome_is_0_or_1():
+def test_the_rule_names_the_exact_test_for_binary_outcomes():
     successes = outcomes(rows([1.0] * 7 + [0.0], [0.0] * 7 + [1.0]))
     answer = explore(successes, scales(margin=0.1), Rule())
     assert "RULE, CHOSEN AFTER THE RUNS\n  exact McNemar test; " in render_text(external_report(answer))
     assert json.loads(external_json(answer))["rule"].startswith("exact McNemar test; ")
 
 
-def test_the_rule_names_both_tests_if_the_outcomes_of_one_task_are_0_or_1():
+def test_the_rule_names_two_tests_if_only_one_task_is_binary():
     table = [*rows([1.0] * 7 + [0.0], [0.0] * 7 + [1.0], task="one"), *rows(*drawn(8, 2.0), task="two")]
     answer = explore(outcomes(table), scales(margin=0.1, tasks=("one", "two")), Rule())
     text = " ".join(render_text(external_report(answer), whole=True).split())

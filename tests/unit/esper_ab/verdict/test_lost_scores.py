@@ -38,7 +38,7 @@ def narrow_lead():
     return item_columns(runs=8, items=60, shift=0.15)
 
 
-def test_without_a_worst_outcome_lost_scores_allow_no_verdict():
+def test_lost_scores_without_a_worst_outcome_prevent_a_verdict():
     comparison = only(with_lost(clear_lead(), "new", 1))
     assert str(comparison.verdict) == "INCONCLUSIVE"
     assert comparison.question.items.items == 59
@@ -49,7 +49,7 @@ def test_without_a_worst_outcome_lost_scores_allow_no_verdict():
     assert "the lost scores could change the answer" in comparison.headline
 
 
-def test_a_claim_that_the_worst_outcomes_would_leave_standing_is_made():
+def test_a_claim_that_survives_the_worst_outcomes_is_made():
     comparison = only(with_lost(clear_lead(), "new", 1), worst=0)
     assert str(comparison.verdict) == "BETTER"
     assert f"1 score of new and 0 of old {LEFT_OUT}; {COUNTING} leaves it standing." in comparison.warnings
@@ -63,12 +63,12 @@ def test_a_claim_that_the_worst_outcomes_would_overturn_is_not_made():
     assert "the lost scores could change the answer" in many.headline
 
 
-def test_lost_scores_of_the_other_group_count_as_the_best_outcome_seen():
+def test_lost_scores_of_the_worse_group_count_as_the_best_observed_outcome():
     few, many = (only(with_lost(narrow_lead(), "old", count, runs=8), worst=0) for count in (5, 12))
     assert [str(few.verdict), str(many.verdict)] == ["BETTER", "INCONCLUSIVE"]
 
 
-def test_numbers_are_those_of_the_questions_that_no_run_lost():
+def test_questions_with_a_lost_score_are_left_out_of_the_estimate():
     columns = clear_lead()
     comparison = only(with_lost(columns, "new", 3), worst=0)
     kept = np.array(columns["outcome"]).reshape(2, 8, 60)[:, :, 3:].mean(axis=(1, 2))
@@ -76,18 +76,18 @@ def test_numbers_are_those_of_the_questions_that_no_run_lost():
     assert comparison.estimate == pytest.approx(kept[0] - kept[1])
 
 
-def test_a_lower_outcome_may_be_the_best():
+def test_lost_scores_count_as_high_outcomes_if_lower_is_better():
     columns = item_columns(runs=8, items=60, shift=-0.15)
     few, many = (only(with_lost(columns, "new", count, runs=8), worst=1, better="lower") for count in (2, 16))
     assert [str(few.verdict), str(many.verdict)] == ["BETTER", "INCONCLUSIVE"]
 
 
-def test_a_closed_benchmark_is_judged_likewise():
+def test_lost_scores_count_against_claims_about_a_closed_benchmark():
     few, many = (only(with_lost(narrow_lead(), "new", count, runs=8), worst=0, closed_items=True) for count in (5, 16))
     assert [str(few.verdict), str(many.verdict)] == ["BETTER", "INCONCLUSIVE"]
 
 
-def test_small_differences_must_stay_small_with_the_worst_outcomes():
+def test_an_equivalence_must_survive_the_worst_outcomes():
     equal = item_columns(runs=16, items=300, graded=True)
     equal["outcome"] = [value / 10.0 for value in equal["outcome"]]
     few, many = (only(with_lost(equal, "new", count), margin=0.05, worst=-1) for count in (1, 250))
@@ -95,14 +95,14 @@ def test_small_differences_must_stay_small_with_the_worst_outcomes():
     assert str(many.verdict) == "INCONCLUSIVE"
 
 
-def test_lost_scores_beside_no_claim_are_counted():
+def test_lost_scores_are_counted_even_without_a_claim():
     comparison = only(with_lost(item_columns(runs=8, items=60), "new", 2), worst=0)
     assert str(comparison.verdict) == "INCONCLUSIVE"
     assert f"2 scores of new and 0 of old {LEFT_OUT}." in comparison.warnings
     assert comparison.capped_by == ()
 
 
-def test_a_gate_does_not_take_a_group_that_lost_scores_for_not_worse():
+def test_a_requirement_not_worse_than_fails_if_lost_scores_could_change_it():
     columns = item_columns(runs=16, items=60, shift=0.03, seed=2)
     plan = esper_ab.design_comparison(["new", "old"], 16, margin=0.04, worst=0)
     gate = Requirement(left="new", relation="not-worse-than", right="old")
@@ -112,7 +112,7 @@ def test_a_gate_does_not_take_a_group_that_lost_scores_for_not_worse():
         assert holds(gate, comparison) is passes
 
 
-def test_lost_runs_and_lost_scores_count_together():
+def test_lost_runs_and_lost_scores_are_imputed_together():
     """Neither alone overturns the claim."""
     columns = item_columns(runs=10, items=60, shift=0.4)
     scores = with_lost(columns, "new", 5, runs=10)
@@ -121,7 +121,7 @@ def test_lost_runs_and_lost_scores_count_together():
     assert verdicts == ["BETTER", "BETTER", "INCONCLUSIVE"]
 
 
-def test_only_the_scores_of_the_compared_task_count():
+def test_lost_scores_of_other_tasks_do_not_affect_a_comparison():
     columns = clear_lead()
     tasks = {
         name: cells * 2 if name != "question" else cells + [f"other {cell}" for cell in cells]

@@ -55,7 +55,7 @@ def test_a_note_mentions_an_incomplete_last_record(tmp_path):
     assert table.notes == ("The last record of events is incomplete: the run was ended, or still goes on.",)
 
 
-def test_values_that_are_not_finite_are_told_from_none(tmp_path):
+def test_non_finite_values_are_distinguished_from_missing_values(tmp_path):
     values = [1.5, float("nan"), 2.5, float("-inf")]
     (table,) = read_file(write(tmp_path, *(scalar(step, b"loss", value) for step, value in enumerate(values))))
     assert series_of(table, "loss").values.tolist() == [1.5, NOT_FINITE, 2.5, NOT_FINITE]

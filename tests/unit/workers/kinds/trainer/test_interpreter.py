@@ -26,26 +26,26 @@ def other_python(folder: Path, says: str = "echo /opt/bin/python3; echo 3.9.1") 
 
 
 @pytest.mark.parametrize("command", ["python train.py {seed}", "env A=1 python train.py", "python -m train"])
-def test_the_python_of_the_users_shell_is_named_with_its_version(tmp_path: Path, command: str) -> None:
+def test_the_python_of_the_shell_is_reported_with_its_version(tmp_path: Path, command: str) -> None:
     path = f"{other_python(tmp_path)}{os.pathsep}{OURS}"
     assert other_interpreter(command, shell_with(path)) == "/opt/bin/python3 (3.9.1)"
 
 
 @pytest.mark.parametrize("command", ["./train.sh {seed}", "torchrun train.py", "/usr/bin/python train.py", "env A=1"])
-def test_a_command_that_does_not_begin_with_the_name_of_a_python_has_none(tmp_path: Path, command: str) -> None:
+def test_no_python_is_reported_for_commands_that_do_not_start_one(tmp_path: Path, command: str) -> None:
     assert other_interpreter(command, shell_with(other_python(tmp_path))) == ""
 
 
-def test_our_own_python_is_not_named(tmp_path: Path) -> None:
+def test_the_python_of_this_installation_is_not_reported(tmp_path: Path) -> None:
     assert other_interpreter("python train.py", shell_with(f"{OURS}{os.pathsep}{other_python(tmp_path)}")) == ""
 
 
-def test_a_shim_that_leads_to_our_own_python_is_not_named(tmp_path: Path) -> None:
+def test_a_shim_for_the_python_of_this_installation_is_not_reported(tmp_path: Path) -> None:
     path = other_python(tmp_path, f"echo {sys.executable}; echo 3.11")
     assert other_interpreter("python train.py", shell_with(path)) == ""
 
 
 @pytest.mark.parametrize("says", ["exit 1", "echo no version", ""])
-def test_a_python_that_does_not_answer_is_named_by_its_path(tmp_path: Path, says: str) -> None:
+def test_an_unresponsive_python_is_reported_by_its_path(tmp_path: Path, says: str) -> None:
     folder = other_python(tmp_path, says)
     assert other_interpreter("python train.py", shell_with(folder)) == f"{folder}/python"

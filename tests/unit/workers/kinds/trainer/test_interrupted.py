@@ -34,25 +34,25 @@ def files_after_an_attempt(tmp_path: Path, order: TrainerOrder, next_order: Trai
     return sorted(path.name for path in begin(tmp_path, next_order).iterdir())
 
 
-def test_the_files_of_an_interrupted_attempt_are_kept_for_a_command_that_resumes(tmp_path: Path) -> None:
+def test_a_resuming_command_keeps_the_files_of_an_interrupted_attempt(tmp_path: Path) -> None:
     order = order_of(tmp_path)
     assert files_after_an_attempt(tmp_path, order, order) == ["log.csv", "state"]
 
 
 @pytest.mark.parametrize("command", ["python train.py {seed} {lr} {out}", RESUMES.replace("/state", "/other")])
-def test_the_folder_is_empty_for_a_command_that_does_not_resume_or_finds_no_state(tmp_path: Path, command: str) -> None:
+def test_a_command_without_a_state_to_resume_gets_an_empty_folder(tmp_path: Path, command: str) -> None:
     order = order_of(tmp_path, command)
     assert files_after_an_attempt(tmp_path, order, order) == []
 
 
-def test_a_run_does_not_resume_with_other_files_of_the_command(tmp_path: Path) -> None:
+def test_a_run_does_not_resume_after_the_files_of_the_command_changed(tmp_path: Path) -> None:
     order = order_of(tmp_path)
     mended = msgspec.structs.replace(order, sha256="1" * 64)
     assert files_after_an_attempt(tmp_path, order, mended) == []
     assert files_after_an_attempt(tmp_path, mended, mended) == ["log.csv", "state"]
 
 
-def test_files_that_the_run_has_not_left_are_not_resumed_from(tmp_path: Path) -> None:
+def test_a_run_does_not_resume_from_foreign_files(tmp_path: Path) -> None:
     order = order_of(tmp_path)
     (tmp_path / order.out).mkdir(parents=True)
     (tmp_path / order.out / "state").touch()

@@ -162,7 +162,7 @@ def see_gpus(monkeypatch: pytest.MonkeyPatch, uuids: str) -> None:
         ("", "", ("cuda",), 2, ""),  # a machine without GPUs
     ],
 )
-def test_a_rehearsal_sees_only_the_gpus_of_the_first_run(
+def test_a_rehearsal_uses_only_the_gpus_of_the_first_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     visible: str,
@@ -179,7 +179,7 @@ def test_a_rehearsal_sees_only_the_gpus_of_the_first_run(
 
 
 @pytest.mark.parametrize("gpus", [("cuda",), ("cuda:0", "cuda:1")])
-def test_more_gpus_for_a_run_than_there_are_is_refused_before_the_rehearsal(
+def test_more_gpus_per_run_than_the_pool_has_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpus: tuple[str, ...]
 ) -> None:
     see_gpus(monkeypatch, "ab")
@@ -189,7 +189,7 @@ def test_more_gpus_for_a_run_than_there_are_is_refused_before_the_rehearsal(
     assert not (tmp_path / "variables").exists()
 
 
-def test_a_rehearsal_knows_the_outcome_the_time_and_the_memory_of_a_command(tmp_path: Path) -> None:
+def test_a_rehearsal_of_a_command_measures_outcome_time_and_memory(tmp_path: Path) -> None:
     facts = rehearsed_command(tmp_path)
     assert re.fullmatch(r"1\.\d+, in r\.json, return", facts.found)
     assert 0.0 < facts.point_s < 30.0
@@ -197,7 +197,7 @@ def test_a_rehearsal_knows_the_outcome_the_time_and_the_memory_of_a_command(tmp_
     assert facts.interpreter == "", "it is run by the Python of the tests"
 
 
-def test_a_rehearsal_knows_the_outcome_and_the_memory_of_a_python_trainer(tmp_path: Path) -> None:
+def test_a_rehearsal_of_a_python_trainer_measures_outcome_and_memory(tmp_path: Path) -> None:
     facts = rehearsed_python(tmp_path)
     assert re.fullmatch(r"\d\.\d+, the mean of the 3 outcomes that evaluate returned", facts.found)
     assert facts.memory_bytes > 50 << 20
@@ -218,7 +218,7 @@ def rehearsed_curve(tmp_path: Path, length: int, **changes: Any) -> TrainerFacts
     return rehearse(trainers.question(command, tmp_path, outcome="score", groups=groups, **changes))
 
 
-def test_a_rehearsal_says_how_many_values_a_summary_has(tmp_path: Path) -> None:
+def test_a_rehearsal_reports_the_number_of_values_in_a_summary(tmp_path: Path) -> None:
     facts = rehearsed_curve(tmp_path, 40, outcome_summary="mean-last-10")
     assert (facts.problem, facts.source) == ("", "stdout:score")
     assert re.match(
@@ -226,13 +226,13 @@ def test_a_rehearsal_says_how_many_values_a_summary_has(tmp_path: Path) -> None:
     )
 
 
-def test_a_summary_of_a_single_value_is_refused_unless_the_rehearsal_is_shortened(tmp_path: Path) -> None:
+def test_a_rehearsal_refuses_a_summary_of_a_single_value(tmp_path: Path) -> None:
     problem = rehearsed_curve(tmp_path, 1, outcome_summary="max").problem
     assert re.match(r"line 1 of its output: .* has one value only, so --outcome-summary has nothing to sum", problem)
     assert rehearsed_curve(tmp_path, 40, outcome_summary="max", rehearsal={"n": "1"}).problem == ""
 
 
-def test_a_command_that_resumes_is_not_tried_to_resume(tmp_path: Path) -> None:
+def test_a_rehearsal_does_not_try_to_resume_a_command(tmp_path: Path) -> None:
     command = f"{trainers.command(tmp_path)} {{resume}}"
     facts = rehearse(trainers.question(command, tmp_path))
     assert (facts.problem, facts.resumption) == ("", "untried")

@@ -183,7 +183,7 @@ json.dump({"return": done + 1}, open(out + "/r.json", "w"))
 """
 
 
-def test_a_command_continues_from_what_its_interrupted_attempt_has_left(tmp_path: Path) -> None:
+def test_a_command_continues_from_the_files_of_an_interrupted_attempt(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(RESUMES)
     command = f"{sys.executable} train.py {{seed}} {{out}} --resume {{resume}}/state"
     spec = trainers.spec(command, tmp_path, {}, directory=tmp_path)
@@ -193,7 +193,7 @@ def test_a_command_continues_from_what_its_interrupted_attempt_has_left(tmp_path
     assert point.envs[0].outcome == 2.0
 
 
-def test_a_run_of_a_command_has_its_own_words(tmp_path: Path) -> None:
+def test_a_command_is_run_with_the_placeholders_of_its_run(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         "import json, sys; print(*sys.argv[2:]); json.dump({'return': 1}, open(sys.argv[1], 'w'))"
     )

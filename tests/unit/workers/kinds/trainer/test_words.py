@@ -42,7 +42,7 @@ def test_a_command_without_out_runs_in_a_separate_folder(tmp_path: Path) -> None
     assert (line.folder, line.search_path) == ("/o", str(tmp_path))
 
 
-def test_the_value_of_a_setting_stays_as_it_is_unless_it_is_part_of_a_path(tmp_path: Path) -> None:
+def test_only_paths_in_a_command_are_made_absolute(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "small.yaml").touch()
     command = "python train.py {kind} --kind={kind} --config conf/{size}.yaml"
@@ -59,7 +59,7 @@ def test_a_command_with_out_runs_in_the_current_folder(tmp_path: Path, word: str
     assert (line.folder, line.search_path) == (str(tmp_path), "")
 
 
-def test_every_run_fills_in_its_own_words() -> None:
+def test_every_placeholder_of_a_command_is_filled_in() -> None:
     words = filled("run {seed} {out} {out_file} {name} {device}", Path("/"))
     assert words == ["run", "3", "/o", "/o/result.json", "last", "cpu"]
 
@@ -67,7 +67,7 @@ def test_every_run_fills_in_its_own_words() -> None:
 @pytest.mark.parametrize(
     ("visible", "device"), [("", "cpu"), ("GPU-a", "cuda:0"), ("MIG-a", "cuda:0"), ("GPU-a,GPU-b", "cuda")]
 )
-def test_a_run_sees_only_its_own_devices_so_their_numbers_begin_at_0(visible: str, device: str) -> None:
+def test_the_device_placeholder_numbers_visible_devices_from_0(visible: str, device: str) -> None:
     assert device_word({"CUDA_VISIBLE_DEVICES": visible}) == device
 
 
@@ -84,7 +84,7 @@ def test_a_run_sees_only_its_own_devices_so_their_numbers_begin_at_0(visible: st
         ("run --resume {resume}/{name}.pt", ["run"], ["run", "--resume", "OUT/last.pt"]),
     ],
 )
-def test_a_word_to_resume_is_left_out_with_its_flag_while_nothing_is_left(
+def test_the_resume_flag_is_left_out_if_there_is_no_state(
     tmp_path: Path, command: str, first: list[str], again: list[str]
 ) -> None:
     out = str(tmp_path / "out")
