@@ -66,8 +66,9 @@ def test_command_lines_in_the_pages_can_be_parsed(page, line):
     for name, params in check_command_line(line):
         if name == "launch":
             campaign = params["what"] or ""
-            assert "{" in campaign or is_function(campaign) or Path(campaign).suffix in ("", ".py", ".toml")
-            trained = "{" in campaign or (campaign.endswith(".py") and (params["higher"] or params["lower"]))
+            called = "{" in campaign or is_function(campaign)
+            assert called or Path(campaign).suffix in ("", ".py", ".toml")
+            trained = called or (campaign.endswith(".py") and (params["higher"] or params["lower"]))
             request = read_request(params | {"trainer": campaign} if trained else params)
             assert parse_parts(request)[0].asked.groups
 
