@@ -1,1 +1,1 @@
-"""Callbacks for trainers of other libraries, one file per library: they write the numbers that `--higher` reads."""
+"""Callbacks for other libraries, one file each: they write the numbers that `--higher` reads."""
