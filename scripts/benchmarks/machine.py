@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from esper_ab.health.processor import first_core
-from workers.commands.describe import multiply_adds_per_s
+from workers.commands.torch_facts import multiply_adds_per_s
 
 QUICK_REPEATS = 3  # with at most this many repeats, a run is a quick look with fewer and smaller cells
 _FMA_ROUNDS = 2_000_000

@@ -32,7 +32,7 @@ def test_only_listed_modules_read_the_wall_clock():
 TIMES = {
     "workers/kinds/growth/layers/device.py": "the one function, `seconds`, which waits for the GPU before and after",
     "workers/environments.py": "phases of an episode, each of which ends with its results on the host",
-    "workers/commands/describe.py": "a convolution on the CPU",
+    "workers/commands/torch_facts.py": "a convolution on the CPU",
     "workers/kinds/gymnasium/preflight.py": "environments, which are on the CPU",
     "workers/process/link.py": "time limits of a connection",
     "workers/process/loop.py": "time between two reports",

@@ -1,8 +1,9 @@
 """`python -m workers.commands.describe`: report the machine, the catalogues and the user's additions.
 
-This is the preflight child: it imports torch so that the control plane need not. The questions (one JSON line on stdin)
-and the answer are structs of esper_ab.contracts.children. The child only reports and never decides. To rehearse a
-trainer, it starts further processes.
+This is the preflight child: it imports torch so that the control plane need not. For runs that a worker only guards, on
+a machine without a GPU, nothing needs torch, and it is not imported. The questions (one JSON line on stdin) and the
+answer are structs of esper_ab.contracts.children. The child only reports and never decides. To rehearse a trainer, it
+starts further processes.
 """
 
 from __future__ import annotations
@@ -11,69 +12,23 @@ import functools
 import os
 import sys
 import time
-import timeit
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 import psutil
-import torch
 
-from esper_ab.contracts.gpu_names import is_beyond_one_instance
 from esper_ab.contracts.installed_code import sources
 from esper_ab.contracts.machine import DOING, Device, Machine, Questions
 from esper_ab.contracts.own_packages import take_output
 from esper_ab.contracts.process_start import process_started, usable_cores
-from esper_ab.contracts.settings import Arithmetic
-from workers.devices.by_torch import pin, seen_gpus
+from esper_ab.contracts.trainer import is_guarded
+from workers.devices.signs import gpu_is_there
 from workers.environments import kind_of
-from workers.native import library
 
-_GPU_SIGNS = (Path("/proc/driver/nvidia/version"), Path("/dev/nvidia0"))
 _CPU_INFO = Path("/proc/cpuinfo")
-# Sizes of the timed convolution.
-_ENVS = 4
-_CHANNELS = 16
-_SIDE = 8
-_BATCH = 64
-_KERNEL = 3
-_REPEATS = 8  # of the convolution
-_TRIED_SIDE = 512  # of a matrix of 1 MiB
-
-
-def find_gpus(
-    asked: Sequence[str], seen: Sequence[tuple[str, Any]], step_s: Callable[[str], float]
-) -> tuple[list[Device], str]:
-    """Return the usable GPUs among `seen`, in order, and a sentence about unusable GPUs, or "".
-
-    The GPUs in `asked` are tested and, if they fail, left out. The first GPU that works is also timed.
-    """
-    gpus = list[Device]()
-    n_tested = 0
-    broken = list[str]()
-    for index, (name, facts) in enumerate(seen):
-        gpu = Device(
-            name=f"cuda:{index}",
-            title=facts.name,
-            uuid=name,
-            memory_bytes=facts.total_memory,
-            capability=f"{facts.major}.{facts.minor}",
-        )
-        if gpu.name in asked or "cuda" in asked:
-            n_tested += 1
-            try:
-                square = torch.ones(_TRIED_SIDE, _TRIED_SIDE, device=gpu.name)
-                (square @ square).sum().item()  # waits for the GPU
-                if n_tested == 1 + len(broken):
-                    gpu = msgspec.structs.replace(gpu, step_s=step_s(gpu.name))
-            except (RuntimeError, AssertionError) as error:  # AssertionError: a build without CUDA
-                broken.append(gpu.name + " (" + str(error).partition("\n")[0] + ")")
-                continue
-        gpus.append(gpu)
-    if not broken:
-        return gpus, ""
-    return gpus, f"GPUs requested: {n_tested}, usable: {n_tested - len(broken)}; not {', '.join(broken)}"
 
 
 def cpu_bf16(flags: Iterable[str]) -> Literal["", "avx512_bf16", "amx_bf16"]:
@@ -96,37 +51,6 @@ def _cpu_flags() -> list[str]:
     return []
 
 
-def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str | None) -> str:
-    """Return why torch cannot use an existing GPU; "" if torch can, if there is no GPU, or if the pool is empty."""
-    if not gpu_there or usable or pool in ("", "-1"):
-        return ""
-    if not cuda_build:
-        return f"this machine has a GPU, but torch {torch.__version__} is not a CUDA build; only CUDA GPUs are used"
-    if is_beyond_one_instance(pool):
-        return (
-            f"CUDA_VISIBLE_DEVICES={pool} names a MIG instance among others, but a process can see only one "
-            "of them: name one, and launch another experiment for each of the others"
-        )
-    wanted = f" in CUDA_VISIBLE_DEVICES={pool}" if pool is not None else ""
-    return f"this machine has an NVIDIA GPU, but torch {torch.__version__} finds none{wanted}"
-
-
-def multiply_adds_per_s() -> float:
-    """Return the multiply-adds per second of one thread for a grouped convolution, forward and backward."""
-    pin(Arithmetic())
-    width = _ENVS * _CHANNELS
-    x = torch.ones(_BATCH, width, _SIDE, _SIDE)
-    weight = torch.ones(width, _CHANNELS, _KERNEL, _KERNEL, requires_grad=True)
-
-    def pass_both_ways() -> None:
-        loss = torch.nn.functional.conv2d(x, weight, padding=1, groups=_ENVS).sum()
-        loss.backward()  # type: ignore[no-untyped-call]
-
-    forward = _BATCH * width * _CHANNELS * _KERNEL**2 * _SIDE**2
-    took_s = timeit.repeat(pass_both_ways, repeat=2, number=_REPEATS)[-1]
-    return 3 * forward * _REPEATS / took_s
-
-
 def _doing(what: str) -> None:
     """Report on stderr what this process is doing now; before the first report it is importing torch."""
     sys.stderr.write(f"{DOING}{what}\n")
@@ -135,36 +59,47 @@ def _doing(what: str) -> None:
 
 def describe(questions: Questions) -> Machine:
     """Return all facts that planning needs about this machine, the catalogues and the user's code."""
-    gpu_there = any(sign.exists() for sign in _GPU_SIGNS) or bool(torch.version.hip and torch.cuda.device_count())
-    pool = os.environ.get("CUDA_VISIBLE_DEVICES")
     kind = kind_of(questions.task)
     about_task = kind.preflight(questions, _doing)
     _doing("measuring this machine")  # none of the user's code runs any more
-    pin(Arithmetic())  # before CUDA begins
-    try:
-        seen = seen_gpus(pool)  # only now: a trainer's rehearsal had the GPUs to itself
-        gpus, unusable = find_gpus(questions.gpus, seen, functools.partial(kind.step_s, questions))
-    except RuntimeError as error:
-        gpus = []
-        unusable = f"CUDA does not start: {error}"
-    problem = unusable
-    if gpus or not unusable:
-        problem = gpu_problem(gpu_there, torch.version.cuda, len(gpus), pool)
+    gpus = list[Device]()
+    if needs_torch(questions):
+        from workers.commands.torch_facts import ask_torch
+
+        # Only now: a trainer's rehearsal had the GPUs to itself.
+        torch_facts, gpus = ask_torch(questions.gpus, functools.partial(kind.step_s, questions))
+        found = msgspec.structs.asdict(torch_facts)
+    else:
+        found = _facts_without_torch()
     memory_bytes = psutil.virtual_memory().total
     cores = [Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in range(usable_cores())]
     return Machine(
-        torch_version=str(torch.__version__),
-        cuda_build=torch.version.cuda or "",
         devices=(*gpus, *cores),
-        kernels=library.kernels(),
-        multiply_adds_per_s=multiply_adds_per_s(),
         cpu_bf16=cpu_bf16(_cpu_flags()),
         sources=sources(),
         sees_shared_file=not questions.shared_file or Path(questions.shared_file).is_file(),
-        gpu_problem=problem,
-        unusable_gpus=unusable,
+        **found,
         **vars(about_task),
     )
+
+
+def needs_torch(questions: Questions) -> bool:
+    """Whether anything about the machine that torch finds could matter."""
+    return questions.trainer is None or not is_guarded(questions.trainer.reference) or gpu_is_there()
+
+
+def _facts_without_torch() -> dict[str, Any]:
+    """Return fields of Machine for runs that a worker only guards, on a machine without a GPU."""
+    try:
+        torch_version = version("torch")
+    except PackageNotFoundError:
+        torch_version = ""
+    return {
+        "torch_version": torch_version,
+        "cuda_build": "",
+        "multiply_adds_per_s": 0.0,
+        "gpu_problem": "",
+    }
 
 
 if __name__ == "__main__":

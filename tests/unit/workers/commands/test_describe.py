@@ -1,42 +1,60 @@
-"""Problems that the preflight process finds itself; the preflight's tests use a real machine."""
+"""What the preflight process decides itself; the preflight's tests use a real machine."""
 
-from types import SimpleNamespace
+import subprocess
+import sys
+from pathlib import Path
 
+import msgspec
 import pytest
+from support.workers import trainers
 
-from workers.commands.describe import find_gpus, gpu_problem
+from esper_ab.contracts.machine import Machine, Questions
+from esper_ab.contracts.measures import Measure
+from workers.commands import describe
+
+QUESTIONS = Questions(task="trainer:train", data_dir="", user_rewards=())
+MEASURE = Measure(name="outcome", label="return", better="higher")
+IMPORTS_TORCH = """
+import sys, msgspec
+from esper_ab.contracts.machine import Questions
+from workers.commands import describe
+describe.gpu_is_there = lambda: False
+machine = describe.describe(msgspec.json.decode(sys.argv[1], type=Questions))
+print(msgspec.json.encode(machine).decode())
+print("torch" in sys.modules)
+"""
 
 
 @pytest.mark.parametrize(
-    ("gpu_there", "cuda_build", "usable", "pool", "complaint"),
+    ("reference", "gpu_there", "needed"),
     [
-        (False, None, 0, None, ""),
-        (True, "13.0", 1, None, ""),
-        (True, None, 0, None, "is not a CUDA build"),
-        (True, "13.0", 0, None, "finds none"),
-        (True, "13.0", 0, "GPU-abc", "finds none in CUDA_VISIBLE_DEVICES=GPU-abc"),
-        (True, "13.0", 0, "", ""),  # the user took the GPUs out of the pool
-        (True, None, 0, "-1", ""),
-        (True, "13.0", 0, "MIG-a,MIG-b", "names a MIG instance among others, but a process can see only one"),
-        (True, None, 0, "MIG-a,MIG-b", "is not a CUDA build"),
-        (True, "13.0", 0, "MIG-a", "finds none in CUDA_VISIBLE_DEVICES=MIG-a"),
+        ("python train.py {seed}", False, False),
+        ("/lab/train.py:train", False, False),
+        ("python train.py {seed}", True, True),
+        ("/lab/train.py", False, True),
     ],
 )
-def test_an_unusable_gpu_is_reported_as_a_problem(
-    gpu_there: bool, cuda_build: str | None, usable: int, pool: str | None, complaint: str
+def test_torch_is_needed_for_python_trainers_and_for_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: str, gpu_there: bool, needed: bool
 ) -> None:
-    problem = gpu_problem(gpu_there, cuda_build, usable, pool)
-    assert complaint in problem
-    assert bool(problem) == bool(complaint)
+    monkeypatch.setattr(describe, "gpu_is_there", lambda: gpu_there)
+    trainer = trainers.question(reference, tmp_path)
+    assert describe.needs_torch(msgspec.structs.replace(QUESTIONS, trainer=trainer)) == needed
+    assert describe.needs_torch(QUESTIONS)
 
 
-def test_a_requested_gpu_that_fails_is_named_in_the_problem() -> None:
-    """There is no GPU of this number anywhere, so that to try it is to fail."""
-    facts = SimpleNamespace(name="H200", total_memory=1 << 30, major=9, minor=0)
-    properties = [(f"GPU-{index}", facts) for index in range(300)]
-    gpus, problem = find_gpus(("cuda:299",), properties, lambda device: 0.0)
-    assert [gpu.uuid for gpu in gpus] == [name for name, _ in properties[:-1]]
-    assert problem.startswith("GPUs requested: 1, usable: 0; not cuda:299 (")
-    assert len(problem.splitlines()) == 1
-    gpus, problem = find_gpus((), properties, lambda device: 0.0)
-    assert (len(gpus), problem) == (300, "")
+def test_the_preflight_of_a_command_does_not_import_torch_on_a_machine_without_a_gpu(tmp_path: Path) -> None:
+    trainer = trainers.question(trainers.command(tmp_path), tmp_path, gpus=("cuda",))
+    questions = msgspec.structs.replace(QUESTIONS, trainer=trainer, trainer_outcome=MEASURE)
+    said = subprocess.run(
+        [sys.executable, "-c", IMPORTS_TORCH, msgspec.json.encode(questions).decode()],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answer, imported = said.stdout.splitlines()
+    machine = msgspec.json.decode(answer, type=Machine)
+    assert imported == "False"
+    assert machine.trainer is not None
+    assert (machine.trainer.problem, machine.gpu_problem, machine.torch_version != "") == ("", "", True)
+    assert {device.name.partition(":")[0] for device in machine.devices} == {"cpu"}
