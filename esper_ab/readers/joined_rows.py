@@ -24,6 +24,7 @@ from esper_ab.readers.reading_rules import ReadingRules
 from esper_ab.readers.run_names import RunName, show_names
 from esper_ab.readers.run_patterns import names_of_paths
 from esper_ab.readers.step_rows import item_columns, one_row_per_run, step_column_of
+from esper_ab.verdict.observations import names_items
 
 IN_ROWS = ("group", "seed", "run", "task", "item", "repeat", "cluster", "order")
 _OUTCOME = "outcome"  # if it is called differently in different files
@@ -142,8 +143,8 @@ def _cells(part: _TableOfRun, metric: str) -> dict[str, list[Any]]:
         if text := getattr(part.name, ours, ""):
             cells[ours] = [text] * count
     for ours, theirs in roles.items():
-        if ours in (*IN_ROWS, *PAIR_COLUMNS):
-            cells["seed" if ours in PAIR_COLUMNS else ours] = list(table.columns[theirs])
+        if name := _joined_name(ours, theirs):
+            cells[name] = list(table.columns[theirs])
     if "seed" in cells:
         cells.pop("run", None)
     elif "run" not in cells:  # one run of a group in each file
@@ -156,6 +157,15 @@ def _cells(part: _TableOfRun, metric: str) -> dict[str, list[Any]]:
         cells["state"] = list(table.columns[state])
     cells[metric] = _values(part, with_steps="step" in cells)
     return cells
+
+
+def _joined_name(ours: str, theirs: str) -> str:
+    """Return the name in the joined table of a column with a role; "" if it has none there."""
+    if ours in PAIR_COLUMNS:
+        return "seed"
+    if ours == "item" and names_items(theirs):
+        return theirs
+    return ours if ours in IN_ROWS else ""
 
 
 def _state_column(table: SourceTable) -> str:

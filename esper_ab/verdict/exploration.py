@@ -12,12 +12,13 @@ from esper_ab.design.design import Contrast
 from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, design_over, make_plan
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.observations import POSITION, Observations
+from esper_ab.verdict.observations import POSITION, Observations, is_integer
 from esper_ab.verdict.pairing import any_outcomes_to_compare, pair_explored
 from esper_ab.verdict.row_questions import RUNS_OR_ITEMS, pairing_questions
 from esper_ab.verdict.scale import Scale
 
 _MOST_GROUPS = 100  # without a control: nearly 5,000 comparisons
+_NUMBERED_UNITS = ("episode", "rollout")  # items that a program numbers as it makes them
 _MOST_TAKEN_FOR_RUNS = 30  # rows per group and task; more are probably items, because few users train more runs
 
 
@@ -47,7 +48,21 @@ def explore(
         else:
             reason = "no two groups have outcomes"
         raise UsageError(f"{observations.source}: {reason}, so nothing can be compared")
+    if plan.paired and paired is None:
+        explored = _say_what_pairs_assume(explored)
     return judge(plan, explored, rng_seed=rng_seed)
+
+
+def _say_what_pairs_assume(observations: Observations) -> Observations:
+    """Add what pairs of episodes of two checkpoints assume, if they have nothing but numbers: a reader has to check."""
+    items = observations.items
+    if items is None or items.level != "checkpoints" or items.unit not in _NUMBERED_UNITS:
+        return observations
+    if not all(is_integer(name) for block in items.groups.values() for name in block.names):
+        return observations
+    units = f"{items.unit.capitalize()}s"
+    assumed = f"{units} of the same number form pairs, as if they began alike; if they did not: --unpaired."
+    return msgspec.structs.replace(observations, reading=(*observations.reading, assumed))
 
 
 def questions_on(

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.outcomes.csv_outcomes import drawn, outcomes, rows, scales
+from support.outcomes.item_tables import item_columns
 
+import esper_ab
 from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.python_data import read_data
 from esper_ab.readers.scales import scales_of
@@ -259,3 +261,28 @@ def test_outcomes_of_0_or_1_get_an_exact_test(a, b, verdict, paired):
     )
     assert _list_verdicts(percent) == [(verdict, "")]
     assert percent.comparisons[0].low == pytest.approx(100.0 * comparison.low)
+
+
+def rollouts(**changes):
+    columns = item_columns(runs=1, items=30, run_column="")
+    columns["episode"] = columns.pop("question")
+    return esper_ab.compare_outcomes(columns | changes, margin=0.02).observations.reading
+
+
+def test_pairs_of_numbered_episodes_are_said_to_begin_alike():
+    assert rollouts()[-1] == (
+        "Episodes of the same number form pairs, as if they began alike; if they did not: --unpaired."
+    )
+
+
+def test_declared_pairs_and_named_episodes_need_no_such_sentence():
+    columns = item_columns(runs=1, items=30, run_column="")
+    columns["episode"] = [f"kitchen {number}" for number in columns.pop("question")]
+    assert len(esper_ab.compare_outcomes(columns, margin=0.02).observations.reading) == 1
+    columns["episode"] = [*range(30)] * 2
+    for paired in (True, False):
+        assert len(esper_ab.compare_outcomes(columns, margin=0.02, paired=paired).observations.reading) == 1
+
+
+def test_questions_are_the_same_in_all_groups():
+    assert len(esper_ab.compare_outcomes(item_columns(runs=1, items=30), margin=0.02).observations.reading) == 1
