@@ -63,12 +63,12 @@ class Law:
 
     @property
     def run_sd(self) -> float:
-        """In logits."""
+        """The standard deviation of the runs' skill, in logits."""
         return self.points / 100.0 / _SLOPE
 
     @property
     def shift(self) -> float:
-        """Of group a, in logits."""
+        """How much better group a is than group b, in logits."""
         return self.effect / 100.0 / _SLOPE
 
 
