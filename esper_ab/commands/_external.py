@@ -21,77 +21,45 @@ if TYPE_CHECKING:
 
 _OPTIONS = {
     "margin": valued(
-        "--margin",
-        "SIZE",
-        "The smallest difference worth acting on, in the unit of the outcome; there is no default. For several tasks: "
-        "one size, or TASK=SIZE,TASK=SIZE.",
+        "--margin", "SIZE", "The smallest difference worth acting on, in the outcome's unit; there is no default."
     ),
     "better": valued(
         "--better",
         "higher|lower",
-        "Which outcomes are better. For several tasks: one word, or TASK=lower,TASK=higher. [default: higher; asked if "
-        "the outcome is called loss, error, time, …]",
+        "Which outcomes are better. [default: higher; asked if the name says loss, error, …]",
         default=None,
     ),
-    "unit": valued(
-        "--unit", "UNIT", "Unit of the outcome. For several tasks: one unit, or TASK=UNIT,TASK=UNIT.", default=""
-    ),
-    "label": valued("--label", "WORDS", "Name of the outcome, in words.", default="outcome"),
+    "unit": valued("--unit", "UNIT", "Unit of the outcome.", default=""),
+    "label": valued("--label", "WORDS", "Name of the outcome.", default="outcome"),
     "worst": valued(
         "--worst",
         "VALUE",
-        "The worst possible outcome, which replaces lost runs of the group that looks better; without it, a group that "
-        "lost runs is never called better. For several tasks: one value, or TASK=VALUE,….",
+        "The worst possible outcome, for lost runs; without it, a group that lost runs is never called better.",
         default="",
     ),
-    "control": valued("--control", "NAME", "Compare all other groups with this one. [default: all pairs]", default=""),
-    "alpha": valued("--alpha", "P", "Error rate shared by all comparisons.", type=float, default=0.05),
+    "control": valued("--control", "NAME", "Compare the others with this group. [default: all pairs]", default=""),
+    "alpha": valued("--alpha", "P", "Error rate of all comparisons.", type=float, default=0.05),
     "rows": valued(
         "--rows",
         "runs|items",
-        "What a row is: a training run, or an item of one, such as a question or an episode. Asked for more than 30 "
-        "rows per group and task if no column tells.",
+        "What a row is, if no column tells: a training run, or an item of one.",
         type=click.Choice(("runs", "items")),
     ),
     "level": valued(
         "--level",
         "checkpoints|trainings",
-        "What the answer is about, if rows are items: these checkpoints, or new training runs. [default: trainings, if "
-        "each group has two runs or more]",
+        "What an answer from items is about. [default: trainings, if each group has two runs]",
         type=click.Choice(("checkpoints", "trainings")),
     ),
-    "closed_items": switch(
-        "--closed-items", "The answer is about these very items, as in a closed benchmark: only runs are a sample."
-    ),
+    "closed_items": switch("--closed-items", "The items are all that matter, as in a closed benchmark."),
     "paired": valued(
-        "--paired/--unpaired",
-        None,
-        "Whether runs with the same seed form a pair. [default: yes, if groups share seeds]",
-        default=None,
+        "--paired/--unpaired", None, "Whether equal seeds form pairs. [default: if groups share seeds]", default=None
     ),
-    "scores": valued(
-        "--scores",
-        "WORST..TARGET",
-        "Outcomes that score 0 and 1, for the performance profiles and the optimality gap shown with the verdict. For "
-        "several tasks: TASK=WORST..TARGET,…",
-        default="",
-    ),
+    "scores": valued("--scores", "WORST..TARGET", "Outcomes that score 0 and 1, for performance profiles.", default=""),
     "figure": valued("--figure", "FILE.svg|png|pdf", "Draw the result; replaces an existing file.", type=PATH),
-    "columns": valued(
-        "--columns", "OURS=THEIRS,…", "Map column names, as in group=algorithm,outcome=return.", default=""
-    ),
-    "groups": valued(
-        "--groups",
-        "A,B,…",
-        "Columns that have the outcomes of one group each, in a file with one row per seed.",
-        default="",
-    ),
-    "runs": valued(
-        "--runs",
-        "PATTERN",
-        "How paths or columns name runs, as in '{group}-s{seed}' or '{group}/{seed}'. [default: found in the names]",
-        default="",
-    ),
+    "columns": valued("--columns", "OURS=THEIRS,…", "Map names: group=algorithm,outcome=return.", default=""),
+    "groups": valued("--groups", "A,B,…", "Columns of one group each; a row is a seed.", default=""),
+    "runs": valued("--runs", "PATTERN", "How names tell runs: '{group}-s{seed}'. [default: found]", default=""),
     "at": valued("--at", "STEP", "Take each run's outcome at this step. [default: its last]", type=float),
     "mean_last": valued("--mean-last", "N", "Take the mean of each run's last N values.", type=AT_LEAST_1),
     "verbose": switch("--verbose", "Also print every table.", "-v"),

@@ -30,11 +30,9 @@ _RULE = (*RULE, "rows", "level", "closed_items", "paired")  # flags that a plan 
 
 
 @command_with(
+    "esper-ab judge results.csv --margin 25",
+    "esper-ab judge small-*/ large-*/ --margin 20 --runs '{group}-s{seed}'",
     "esper-ab judge plan.json results.csv --fail-unless 'new better-than old'",
-    "esper-ab judge plan.json digits=experiments/ONE mixture=experiments/OTHER",
-    "esper-ab judge results.csv --margin 25 --columns group=algorithm,outcome=return",
-    "esper-ab judge runs/ --margin 20",
-    "esper-ab judge small-*/ large-*/ --margin 20 --runs '{group}-s{seed}' --mean-last 10",
     cls=RecordingCommand,
 )
 @click.argument("words", metavar="[PLAN] PATH…|[TASK=]EXPERIMENT…", nargs=-1, required=True)
@@ -43,8 +41,7 @@ _RULE = (*RULE, "rows", "level", "closed_items", "paired")  # flags that a plan 
 @valued(
     "--fail-unless",
     "REQUIREMENT",
-    "Exit with status 12 if the verdict does not support it, as in 'new better-than old'; of several tasks, "
-    "better-than asks about their mean, not-worse-than about each. Repeatable.",
+    "Exit with status 12 unless the verdict supports it, as in 'new better-than old'. Repeatable.",
     "requirements",
     multiple=True,
 )
@@ -57,19 +54,13 @@ def command(
     requirements: tuple[str, ...],
     **options: Any,
 ) -> int:
-    """Judge outcomes of runs made elsewhere by PLAN, noting deviations; or, without PLAN, explore them.
+    """Judge outcomes of runs made elsewhere by PLAN or, without PLAN, explore them.
 
-    PATH is a file or a folder: CSV with a row per run (columns group, seed or pair, outcome, empty for a failed run,
-    and task if the plan has tasks), or what training libraries write, a file or folder per run, whose names tell group
-    and seed. Instead of PATH, name an experiment directory, or one per task. Each look is taken once all of its runs
-    are present.
+    PATH is a CSV file with a row per run (group, seed, outcome; empty if the run failed), or a file or folder that a
+    training library wrote for each run. Rows may be items of runs, such as questions or episodes. With PLAN, PATH may
+    be an experiment directory, or TASK=DIRECTORY.
 
-    Without PLAN, nothing is confirmed; --margin and the flags below it replace the plan. In each task, runs with the
-    same seed form a pair. Pairs with the same value in a column named cluster count as one. If no seed occurs in two
-    groups, or if there is a column run instead of seed, the runs are not paired.
-
-    If a row is an item of a run (a question, scene or episode), the answer is about these checkpoints or about new
-    training runs, and says so.
+    --margin and the flags below it are for exploring. Flags with a value take TASK=VALUE,… for several tasks.
     """
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import judged
