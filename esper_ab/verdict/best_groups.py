@@ -3,7 +3,8 @@
 Every pair of groups is tested as for its verdict, but at the level of a comparison with the best
 (`stats/best_groups.py`). With several tasks, the best is that of the mean over tasks. A group is ruled out only by a
 pair whose verdict no finding caps, and whose lost runs, counted against it, would not change that
-(`verdict/imputation.py`). Without such a limit, nothing is said about how far a group lies behind.
+(`verdict/imputation.py`). Without such a limit, nothing is said about how far a group lies behind. With items below the
+runs, the answer has the level of the pairs: these checkpoints, or new training runs.
 """
 
 from __future__ import annotations
@@ -23,11 +24,15 @@ from esper_ab.stats.pair import outcomes
 from esper_ab.stats.text import percent
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.finding import LOST_SCORES
 from esper_ab.verdict.imputation import completed, imputed
+from esper_ab.verdict.level_words import opened
 from esper_ab.verdict.look import Look, take_look
 from esper_ab.verdict.looks import ComparisonProgress, PlanProgress, retake_look
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.pairing import Pairing, sampled
+from esper_ab.verdict.question import AskedItems
+from esper_ab.verdict.sample import LEAST_ITEMS
 from esper_ab.verdict.scale import MEAN
 
 LEAST_GROUPS = 4  # among fewer, the verdicts of the pairs say it
@@ -38,7 +43,7 @@ class GroupStanding(msgspec.Struct, frozen=True, kw_only=True):
     """One group beside the best one."""
 
     group: str
-    runs: int  # with an outcome
+    runs: int  # with an outcome; if the answer is about checkpoints, items
     lost: int
     mean: float  # of these runs; over tasks in units of the margins, with higher being better
     may_be_best: bool
@@ -76,15 +81,12 @@ def best_groups(
 ) -> BestGroups | None:
     """Return the groups that may be the best.
 
-    None with a plan or a control, with fewer than four groups, with items below the runs (unless they are closed), or
-    if no pair of groups has enough runs for a verdict.
+    None with a plan or a control, with fewer than four groups, or if no pair of groups has enough runs, or items, for a
+    verdict.
     """
     task = MEAN if len(plan.scales) > 1 else plan.scales[0].task
     contrasts = [contrast for contrast in comparisons if contrast.task == task]
     groups = plan.groups
-    items = observations.items
-    if items is not None and not items.closed:
-        return None
     compares_all = len(contrasts) == len(groups) * (len(groups) - 1) // 2
     if not observations.exploratory or len(groups) < LEAST_GROUPS or not compares_all or not plan.design.boundaries:
         return None
@@ -95,7 +97,8 @@ def best_groups(
     if all(math.isinf(pair.most_a) and math.isinf(pair.most_b) for pair in pairs.values()):
         return None
     lost = _lost({contrast: progress.pairings[contrast] for contrast in contrasts})
-    standings = _standings(plan, observations, pairs, lost)
+    samples = _samples(plan, observations, {contrast: progress.pairings[contrast] for contrast in contrasts})
+    standings = _standings(plan, pairs, samples, lost)
     if standings is None:
         return None
     best = BestGroups(
@@ -105,7 +108,8 @@ def best_groups(
         caveats=tuple(_caveats(design, standings, [comparisons[contrast] for contrast in contrasts])),
         groups=standings,
     )
-    return msgspec.structs.replace(best, headline=_headline(best, design))
+    asked = comparisons[contrasts[0]].question.items
+    return msgspec.structs.replace(best, headline=_headline(best, design, asked))
 
 
 def _design(plan: AnalysisPlan, contrast: Contrast) -> Design:
@@ -126,7 +130,7 @@ def _pair(design: Design, contrast: Contrast, pairing: Pairing, comparison: Comp
     """Test one pair of groups, without and with its lost runs."""
     nothing = _Pair(winner="", most_a=math.inf, most_b=math.inf)
     look = take_look(design, design.looks[-1], pairing.pairs, len(design.comparisons), pairing.items)
-    if look.low is None or look.high is None or look.pairs < LEAST_PAIRS or _capped(comparison):
+    if look.low is None or look.high is None or not comparison.sample.suffices or _capped(comparison):
         return nothing
     most_a = max(_most(look, design)[0], _limits_with_losses(design, look, pairing, against_a=False)[0])
     most_b = max(_most(look, design)[1], _limits_with_losses(design, look, pairing, against_a=True)[1])
@@ -134,7 +138,8 @@ def _pair(design: Design, contrast: Contrast, pairing: Pairing, comparison: Comp
 
 
 def _capped(comparison: Comparison) -> bool:
-    return any(finding.weight in ("blocks", "caps") for finding in comparison.findings)
+    """True if a check allows no verdict, or if runs lost single scores, which are not counted against a pair here."""
+    return any(finding.weight in ("blocks", "caps") or finding.kind == LOST_SCORES for finding in comparison.findings)
 
 
 def _winner(design: Design, contrast: Contrast, look: Look, pairing: Pairing) -> str:
@@ -171,7 +176,10 @@ def _limits_with_losses(design: Design, look: Look, pairing: Pairing, *, against
 
 
 def _standings(
-    plan: AnalysisPlan, observations: Observations, pairs: Mapping[Contrast, _Pair], lost: Mapping[str, int]
+    plan: AnalysisPlan,
+    pairs: Mapping[Contrast, _Pair],
+    samples: Mapping[str, Sequence[float]],
+    lost: Mapping[str, int],
 ) -> tuple[GroupStanding, ...] | None:
     """Return all groups, the best mean first; None if no group is left that may be the best."""
     sign = plan.design_of(next(iter(pairs))).outcome.sign
@@ -189,7 +197,6 @@ def _standings(
     if candidates is None:
         return None
     among, behind = candidates
-    samples = _samples(plan, observations, list(pairs))
     standings = []
     for group, number in place.items():
         if not samples[group]:
@@ -217,34 +224,40 @@ def _lost(pairings: Mapping[Contrast, Pairing]) -> dict[str, int]:
 
 
 def _samples(
-    plan: AnalysisPlan, observations: Observations, contrasts: Sequence[Contrast]
+    plan: AnalysisPlan, observations: Observations, pairings: Mapping[Contrast, Pairing]
 ) -> dict[str, tuple[float, ...]]:
-    """Return the outcomes of each group's runs."""
+    """Return the outcomes of each group's runs or, for checkpoints, of its items."""
     cells = observations.cells
+    items_of_tasks = observations.items is not None and observations.items.level == "checkpoints"
     samples = {}
-    for contrast in contrasts:
+    for contrast, pairing in pairings.items():
         if contrast.a not in samples or contrast.b not in samples:
-            pairing = sampled(cells, contrast, plan.scales, plan.replicates)
+            if not (items_of_tasks and contrast.task == MEAN):  # in which each task has items of its own
+                pairing = sampled(cells, contrast, plan.scales, plan.replicates)
             samples[contrast.a], samples[contrast.b] = map(tuple, outcomes(pairing.pairs))
     return samples
 
 
-def _headline(best: BestGroups, design: Design) -> str:
-    """Say which groups may be the best, and how far the leader is behind at most."""
+def _headline(best: BestGroups, design: Design, asked: AskedItems | None) -> str:
+    """Say which groups may be the best, how far the leader is behind at most, and what this says nothing about."""
+    of_checkpoints = asked is not None and asked.level == "checkpoints"
     among = best.among
-    level = percent(best.confidence)
-    all_groups = f"these {len(best.groups)} groups"
+    with_confidence = f"{opened(asked)}{'with' if asked else 'With'} {percent(best.confidence)} confidence"
+    everything = f"these {len(best.groups)} {'checkpoints' if of_checkpoints else 'groups'}"
     by_mean = " by the mean over tasks" if best.task == MEAN else ""
     if len(among) == 1:
-        return f"With {level} confidence the best of {all_groups}{by_mean} is {among[0]}."
-    if len(among) < len(best.groups):
-        answer = f"With {level} confidence the best of {all_groups}{by_mean} is among {_listed(among)}."
+        sentences = [f"{with_confidence} the best of {everything}{by_mean} is {among[0]}."]
+    elif len(among) < len(best.groups):
+        sentences = [f"{with_confidence} the best of {everything}{by_mean} is among {_listed(among)}."]
     else:
-        answer = f"With {level} confidence none of {all_groups} can be ruled out as the best{by_mean}."
+        sentences = [f"{with_confidence} none of {everything} can be ruled out as the best{by_mean}."]
     leader = best.groups[0]
-    if leader.behind is None or not leader.may_be_best:
-        return answer
-    return f"{answer} {leader.group}, with the best mean, is at most {design.size(leader.behind)} worse than the best."
+    if len(among) > 1 and leader.behind is not None and leader.may_be_best:
+        behind = design.size(leader.behind)
+        sentences.append(f"{leader.group}, with the best mean, is at most {behind} worse than the best.")
+    if of_checkpoints:
+        sentences.append("This says nothing about training again.")
+    return " ".join(sentences)
 
 
 def _listed(groups: Sequence[str]) -> str:
@@ -255,17 +268,19 @@ def _listed(groups: Sequence[str]) -> str:
 
 def _caveats(design: Design, standings: Sequence[GroupStanding], comparisons: Sequence[Comparison]) -> Iterator[str]:
     """Yield why groups are not ruled out, apart from their outcomes."""
+    row = comparisons[0].question.row
     lost = [standing.group for standing in standings if standing.lost]
     if lost and design.worst is None:
         yield (
-            f"Runs of {_listed(lost)} were lost. Without a worst outcome (--worst), a group that lost runs rules out "
-            "no other, and how far it is behind is not known."
+            f"{row.capitalize()}s of {_listed(lost)} were lost. Without a worst outcome (--worst), a group that lost "
+            f"{row}s rules out no other, and how far it is behind is not known."
         )
     elif lost:
-        yield f"Lost runs ({_listed(lost)}) count against every group that they would help to rule out another."
-    few = [standing.group for standing in standings if standing.runs < LEAST_PAIRS]
+        yield f"Lost {row}s ({_listed(lost)}) count against every group that they would help to rule out another."
+    least = LEAST_ITEMS if comparisons[0].about_checkpoints else LEAST_PAIRS
+    few = [standing.group for standing in standings if standing.runs < least]
     if few:
-        yield f"With fewer than {LEAST_PAIRS} runs, no group is ruled out, nor rules out another: {_listed(few)}."
+        yield f"With fewer than {least} {row}s, no group is ruled out, nor rules out another: {_listed(few)}."
     capped = [(item.question.a, item.question.b) for item in comparisons if _capped(item)]
     if capped:
         yield f"Checks allow no verdict on {named(capped)}, so there neither rules out the other."

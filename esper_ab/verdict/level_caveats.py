@@ -12,6 +12,7 @@ from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.sample import LEAST_ITEMS
 from esper_ab.verdict.verdict import DIFFERENT
 
+_MOST_ADVISED = 3  # comparisons: what each of many pairs needs is no plan
 _MOST = 10_000  # runs or items that an advice names
 
 
@@ -20,7 +21,7 @@ def level_caveats(evidence: Evidence) -> Iterator[str]:
     if evidence.question.items is None or evidence.items is None:
         return
     yield from _lower_level(evidence)
-    if evidence.verdict not in DIFFERENT:
+    if evidence.verdict not in DIFFERENT and len(evidence.design.comparisons) <= _MOST_ADVISED:
         yield from _advice(evidence)
 
 

@@ -12,6 +12,7 @@ from item_rate_page import (
     tables,
 )
 from item_rates import EXACT, LAYOUTS, PAGE, simulate
+from scipy import stats
 from simulation.items import LEAST_RUNS, Law, Layout, draw, exact
 from simulation.items import tests as rules
 
@@ -110,6 +111,32 @@ def test_a_new_simulation_finds_at_most_five_percent_of_intervals_wrong(layout, 
     number = 2_000
     missed = simulate("anew", layout, law, number)[level]
     assert missed / number <= 0.05 + 3 * (0.05 * 0.95 / number) ** 0.5
+
+
+@pytest.mark.parametrize("groups", [4, 9, 20])
+@pytest.mark.parametrize(
+    ("layout", "law", "level"),
+    [
+        (Layout(sizes=(1,) * 20), Law(runs=1, binary=False, points=0.0, interaction=0.6), "checkpoints"),
+        (Layout(sizes=(10,) * 20), Law(runs=1, binary=True, points=0.0, interaction=0.6), "checkpoints"),
+        (Layout(sizes=(1,) * 100), Law(runs=6, binary=False, points=3.0, interaction=0.6), "trainings"),
+        (Layout(sizes=(10,) * 10), Law(runs=6, binary=True, points=3.0, interaction=0.6), "trainings"),
+    ],
+)
+def test_comparisons_with_the_best_rule_it_out_in_at_most_five_percent(layout, law, level, groups):
+    """By Bonferroni: as many one-sided tests as there are other groups, each at its share of 5 %."""
+    rng = np.random.default_rng(6)
+    number = 6_000
+    ruled_out = 0
+    for _ in range(number // 1_000):
+        sample = draw(rng, 1_000, layout, law)
+        test = rules(sample.a, sample.b, layout, paired=False)[level]
+        true = sample.true_here if level == "checkpoints" else sample.true
+        bound = stats.t.isf(0.05 / (groups - 1), test.df) * np.sqrt(test.variance)
+        ruled_out += int(np.sum(np.abs(test.mean - true) > bound))  # either group may be the best one
+    rate = ruled_out / (2 * number)
+    error = (0.05 / (groups - 1) / (2 * number)) ** 0.5
+    assert (groups - 1) * (rate - 3 * error) <= 0.05
 
 
 def test_a_test_of_run_means_claims_differences_that_vanish_on_new_items():

@@ -1,7 +1,9 @@
 import pytest
 from support.outcomes.csv_outcomes import outcomes
+from support.outcomes.item_tables import item_columns
 from support.outcomes.many_groups import MEANS, table
 
+import esper_ab
 from esper_ab.readers.scales import scales_of
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
@@ -96,3 +98,58 @@ def test_a_group_with_few_runs_is_never_ruled_out():
     best = explore(outcomes(rows), scales_of(("",), 2.0), Rule(), paired=True).best
     assert "d" in best.among
     assert any("fewer than 6 runs" in caveat for caveat in best.caveats)
+
+
+GROUPS = ("a", "b", "c", "d")
+
+
+def best_of_items(columns, **options):
+    return esper_ab.compare_outcomes(columns, margin=0.05, **options).best
+
+
+def test_the_best_checkpoint_is_that_on_these_items():
+    best = best_of_items(item_columns(runs=1, items=150, groups=GROUPS, shift=0.3, run_column=""))
+    assert best.headline == (
+        "On these 150 questions, with 95 % confidence the best of these 4 checkpoints is a. This says nothing about "
+        "training again."
+    )
+    assert {standing.runs for standing in best.groups} == {150}
+
+
+def test_the_best_group_of_runs_with_items_is_that_for_new_runs_and_items():
+    best = best_of_items(item_columns(runs=6, items=150, groups=GROUPS, shift=0.3))
+    assert best.headline == (
+        "For new training runs and new questions, with 95 % confidence the best of these 4 groups is a."
+    )
+    assert {standing.runs for standing in best.groups} == {6}
+
+
+def test_the_choice_of_items_widens_the_limits_of_the_best_group():
+    columns = item_columns(runs=6, items=40, groups=GROUPS, shift=0.3)
+    limits = {
+        closed: [standing.behind for standing in best_of_items(columns, closed_items=closed).groups[1:]]
+        for closed in (False, True)
+    }
+    assert max(limits[True]) < max(limits[False])
+
+
+@pytest.mark.parametrize("columns", [{"runs": 1, "items": 19, "run_column": ""}, {"runs": 6, "items": 9}])
+def test_too_few_items_have_no_set_of_best_groups(columns):
+    assert best_of_items(item_columns(groups=GROUPS, shift=0.3, **columns)) is None
+
+
+def test_checkpoints_are_ranked_by_the_mean_of_their_tasks():
+    columns = item_columns(runs=1, items=150, groups=GROUPS, shift=0.3, run_column="")
+    tasks = {name: cells * 2 for name, cells in columns.items()} | {"task": ["x"] * 600 + ["y"] * 600}
+    best = best_of_items(tasks)
+    assert best.task == MEAN
+    assert best.headline.startswith(
+        "On these 300 questions, with 95 % confidence the best of these 4 checkpoints by the mean over tasks is a."
+    )
+
+
+def test_a_group_that_lost_scores_rules_out_no_other():
+    columns = item_columns(runs=6, items=150, groups=GROUPS, shift=0.3)
+    columns["outcome"][0] = None
+    best = best_of_items(columns, worst=0)
+    assert set(best.among) == {*GROUPS}
