@@ -23,7 +23,7 @@ import signal
 import sys
 
 ORPHANED = 70  # exit status of a process that exits because the process it works for has ended
-_NO_PROGRAM = 127
+NO_PROGRAM = 127  # exit status if the program could not be started
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 _READ_BYTES = 64 << 10
@@ -85,7 +85,7 @@ def _become(inherited: str, words: list[str], parent: int) -> None:
         os.execvp(words[0], words)
     except OSError as error:
         os.write(2, f"{words[0]}: {error.strerror}\n".encode(errors="surrogateescape"))
-    os._exit(_NO_PROGRAM)
+    os._exit(NO_PROGRAM)
 
 
 def _inherit(umask: str, ignored: str, blocked: str, limits: str) -> None:

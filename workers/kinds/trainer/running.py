@@ -138,7 +138,7 @@ def _failure(words: Sequence[str], status: int, lines: list[str], *, own_folder:
     end = " | ".join(lines[-_LINES:]) or "it wrote nothing"
     if "IsADirectoryError" in end:
         end += f"; {{{OUT}}} is a folder: give the script a file in it, as in {{{OUT}}}/result.json"
-    elif own_folder and ("FileNotFoundError" in end or "No such file" in end):
+    elif own_folder and status != guard.NO_PROGRAM and ("FileNotFoundError" in end or "No such file" in end):
         end += (
             f"; without {{{OUT}}} in it, a command runs in an empty folder, and values of settings are passed as they "
             f"are: put {{{OUT}}} in to run where you are, or give the whole path"

@@ -57,6 +57,29 @@ def test_a_failing_script_is_reported_with_its_last_lines(tmp_path: Path, code: 
     assert "earlier life" not in str(failed.value)
 
 
+def failed_in(folder: Path, root: Path, *words: str) -> str:
+    """Return why a program fails that runs in `folder`, where `root` has the files of runs."""
+    folder.mkdir()
+    with pytest.raises(running.ScriptFailed) as failed:
+        running.run_script(
+            list(words), str(folder), dict(os.environ), (root, "log"), Watch(), users_shell.of_this_process()
+        )
+    return str(failed.value)
+
+
+def test_a_command_that_misses_a_file_in_the_folder_of_its_run_is_told_how_to_run_elsewhere(tmp_path: Path) -> None:
+    opens = (sys.executable, "-c", "open('data.csv')")
+    assert "values of settings are passed as they are: put {out} in" in failed_in(tmp_path / "out", tmp_path, *opens)
+    elsewhere = tmp_path / "root"
+    elsewhere.mkdir()
+    assert "{out}" not in failed_in(tmp_path / "users", elsewhere, *opens)
+
+
+def test_a_program_that_does_not_exist_is_no_missing_file_of_a_command(tmp_path: Path) -> None:
+    problem = failed_in(tmp_path / "out", tmp_path, "no-such-program")
+    assert problem.endswith("exit status 127: no-such-program: No such file or directory")
+
+
 BUSY = "import pathlib, sys\nwhile not pathlib.Path(sys.argv[1]).exists(): pass"
 BY_ANOTHER = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', *sys.argv[1:]], start_new_session=True)"
 
