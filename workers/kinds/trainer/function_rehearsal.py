@@ -99,7 +99,7 @@ def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing,
             more_seeds = [function.call(index, f"seed {index + 1}").numbers for index in range(2, SEEDS)]
             once_more = function.call(0, "the same seed once more").numbers
             seeds, repeats = _alike([*seeds, *more_seeds], [*repeats, once_more], function.name)
-    outcomes = [numbers[question.outcome][-1] for numbers in (*seeds, *repeats)]
+    outcomes = [numbers[question.outcome][-1] for numbers in (*seeds, *repeats[1:])]
     refuse_impossible(outcomes, measure)
     refuse_no_effect(seeds, repeats, question.outcome, f"draw all that is random in {function.name} from its seed")
     if not question.rehearsal:
