@@ -44,7 +44,7 @@ def test_the_blocks_of_the_python_page_run_in_order(executed):
     assert '[record.about.variants.fast]\ndescription = "Ten times as much"' in settings
 
 
-def test_the_function_on_the_python_page_gives_the_answer_beside_it(executed):
+def test_the_function_on_the_python_page_gives_the_printed_answer(executed):
     _, output = executed
     stated = re.findall(r"^    (high is better .*\n    BETTER .*)$", (DOCS / "python.md").read_text(), re.MULTILINE)
     assert len(stated) == 1

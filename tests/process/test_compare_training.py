@@ -60,7 +60,7 @@ def test_ctrl_c_leaves_no_process(interrupted: Path) -> None:
     assert processes(interrupted) == []
 
 
-def test_a_resumed_experiment_calls_the_function_as_it_was(interrupted: Path) -> None:
+def test_a_resumed_experiment_calls_the_unchanged_copy_of_the_function(interrupted: Path) -> None:
     (interrupted / "script.py").write_text(SCRIPT.replace("FACTOR = 10", "FACTOR = 1000"))
     resumed = esper_ab("resume", interrupted / "experiments" / "x", "--quiet")
     assert resumed.returncode == 0, resumed.stderr

@@ -123,7 +123,7 @@ def test_a_new_simulation_finds_at_most_five_percent_of_intervals_wrong(layout, 
         (Layout(sizes=(10,) * 10), Law(runs=6, binary=True, points=3.0, interaction=0.6), "trainings"),
     ],
 )
-def test_comparisons_with_the_best_rule_it_out_in_at_most_five_percent(layout, law, level, groups):
+def test_the_best_group_is_ruled_out_in_at_most_five_percent(layout, law, level, groups):
     """By Bonferroni: as many one-sided tests as there are other groups, each at its share of 5 %."""
     rng = np.random.default_rng(6)
     number = 6_000

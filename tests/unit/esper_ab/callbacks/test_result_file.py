@@ -7,7 +7,7 @@ from workers.kinds.trainer.outcome_sources.left import Left
 from workers.kinds.trainer.outcome_sources.read import find_outcome
 
 
-def test_a_command_finds_its_outcome_by_name(tmp_path: Path) -> None:
+def test_a_written_result_is_found_by_the_name_of_the_outcome(tmp_path: Path) -> None:
     write_result(tmp_path, {"mean_reward": 1.0, "curve": [1.0]})
     write_result(tmp_path, {"mean_reward": 2.5, "curve": [1.0, 2.5]})
     (tmp_path / "log").touch()

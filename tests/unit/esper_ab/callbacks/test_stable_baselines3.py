@@ -9,7 +9,7 @@ pytest.importorskip("stable_baselines3", reason="needs stable-baselines3")
 
 
 @pytest.mark.filterwarnings("ignore")  # of the library
-def test_evaluations_are_a_curve_and_the_last_is_the_result(tmp_path: Path) -> None:
+def test_the_result_of_a_curve_of_evaluations_is_the_last_evaluation(tmp_path: Path) -> None:
     import gymnasium
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import EvalCallback

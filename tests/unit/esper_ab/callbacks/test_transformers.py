@@ -11,7 +11,7 @@ pytest.importorskip("accelerate", reason="needs accelerate, as a Trainer does")
 
 
 @pytest.mark.filterwarnings("ignore")  # of the library
-def test_the_last_of_each_logged_number_is_the_result(tmp_path: Path) -> None:
+def test_the_result_has_the_last_value_of_each_logged_number(tmp_path: Path) -> None:
     from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
     from esper_ab.callbacks.transformers import WriteResult

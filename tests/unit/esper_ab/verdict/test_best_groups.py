@@ -107,7 +107,7 @@ def best_of_items(columns, **options):
     return esper_ab.compare_outcomes(columns, margin=0.05, **options).best
 
 
-def test_the_best_checkpoint_is_that_on_these_items():
+def test_the_best_checkpoint_is_selected_for_the_given_items():
     best = best_of_items(item_columns(runs=1, items=150, groups=GROUPS, shift=0.3, run_column=""))
     assert best.headline == (
         "On these 150 questions, with 95 % confidence the best of these 4 checkpoints is a. This says nothing about "
@@ -116,7 +116,7 @@ def test_the_best_checkpoint_is_that_on_these_items():
     assert {standing.runs for standing in best.groups} == {150}
 
 
-def test_the_best_group_of_runs_with_items_is_that_for_new_runs_and_items():
+def test_the_best_group_of_runs_is_selected_for_new_runs_and_items():
     best = best_of_items(item_columns(runs=6, items=150, groups=GROUPS, shift=0.3))
     assert best.headline == (
         "For new training runs and new questions, with 95 % confidence the best of these 4 groups is a."
@@ -124,7 +124,7 @@ def test_the_best_group_of_runs_with_items_is_that_for_new_runs_and_items():
     assert {standing.runs for standing in best.groups} == {6}
 
 
-def test_the_choice_of_items_widens_the_limits_of_the_best_group():
+def test_random_items_widen_the_limits_of_the_best_group():
     columns = item_columns(runs=6, items=40, groups=GROUPS, shift=0.3)
     limits = {
         closed: [standing.behind for standing in best_of_items(columns, closed_items=closed).groups[1:]]
@@ -148,7 +148,7 @@ def test_checkpoints_are_ranked_by_the_mean_of_their_tasks():
     )
 
 
-def test_a_group_that_lost_scores_rules_out_no_other():
+def test_a_group_with_lost_scores_rules_out_no_other_group():
     columns = item_columns(runs=6, items=150, groups=GROUPS, shift=0.3)
     columns["outcome"][0] = None
     best = best_of_items(columns, worst=0)

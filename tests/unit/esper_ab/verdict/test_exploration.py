@@ -269,13 +269,13 @@ def rollouts(**changes):
     return esper_ab.compare_outcomes(columns | changes, margin=0.02).observations.reading
 
 
-def test_pairs_of_numbered_episodes_are_said_to_begin_alike():
+def test_a_note_says_that_numbered_episodes_are_paired():
     assert rollouts()[-1] == (
         "Episodes of the same number form pairs, as if they began alike; if they did not: --unpaired."
     )
 
 
-def test_declared_pairs_and_named_episodes_need_no_such_sentence():
+def test_declared_pairs_or_named_episodes_cause_no_note():
     columns = item_columns(runs=1, items=30, run_column="")
     columns["episode"] = [f"kitchen {number}" for number in columns.pop("question")]
     assert len(esper_ab.compare_outcomes(columns, margin=0.02).observations.reading) == 1
@@ -284,5 +284,5 @@ def test_declared_pairs_and_named_episodes_need_no_such_sentence():
         assert len(esper_ab.compare_outcomes(columns, margin=0.02, paired=paired).observations.reading) == 1
 
 
-def test_questions_are_the_same_in_all_groups():
+def test_paired_questions_cause_no_note():
     assert len(esper_ab.compare_outcomes(item_columns(runs=1, items=30), margin=0.02).observations.reading) == 1

@@ -34,7 +34,7 @@ print("torch" in sys.modules)
         ("/lab/train.py", False, True),
     ],
 )
-def test_torch_is_needed_for_python_trainers_and_for_gpus(
+def test_the_preflight_needs_torch_only_for_python_trainers_or_gpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: str, gpu_there: bool, needed: bool
 ) -> None:
     monkeypatch.setattr(describe, "gpu_is_there", lambda: gpu_there)
@@ -43,7 +43,7 @@ def test_torch_is_needed_for_python_trainers_and_for_gpus(
     assert describe.needs_torch(QUESTIONS)
 
 
-def test_the_preflight_of_a_command_does_not_import_torch_on_a_machine_without_a_gpu(tmp_path: Path) -> None:
+def test_the_preflight_of_a_command_imports_no_torch_without_a_gpu(tmp_path: Path) -> None:
     trainer = trainers.question(trainers.command(tmp_path), tmp_path, gpus=("cuda",))
     questions = msgspec.structs.replace(QUESTIONS, trainer=trainer, trainer_outcome=MEASURE)
     said = subprocess.run(

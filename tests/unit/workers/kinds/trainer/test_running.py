@@ -67,7 +67,7 @@ def failed_in(folder: Path, root: Path, *words: str) -> str:
     return str(failed.value)
 
 
-def test_a_command_that_misses_a_file_in_the_folder_of_its_run_is_told_how_to_run_elsewhere(tmp_path: Path) -> None:
+def test_the_error_about_a_missing_relative_path_suggests_another_folder(tmp_path: Path) -> None:
     opens = (sys.executable, "-c", "open('data.csv')")
     assert "values of settings are passed as they are: put {out} in" in failed_in(tmp_path / "out", tmp_path, *opens)
     elsewhere = tmp_path / "root"
@@ -75,7 +75,7 @@ def test_a_command_that_misses_a_file_in_the_folder_of_its_run_is_told_how_to_ru
     assert "{out}" not in failed_in(tmp_path / "users", elsewhere, *opens)
 
 
-def test_a_program_that_does_not_exist_is_no_missing_file_of_a_command(tmp_path: Path) -> None:
+def test_the_error_about_a_missing_program_suggests_no_other_folder(tmp_path: Path) -> None:
     problem = failed_in(tmp_path / "out", tmp_path, "no-such-program")
     assert problem.endswith("exit status 127: no-such-program: No such file or directory")
 

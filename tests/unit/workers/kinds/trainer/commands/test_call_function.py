@@ -181,6 +181,6 @@ def test_an_installed_function_is_not_copied(tmp_path: Path) -> None:
     assert (answer.points, answer.files) == (({"": "7.0"},), ())
 
 
-def test_the_process_of_the_function_has_loaded_neither_torch_nor_numpy(tmp_path: Path) -> None:
+def test_the_process_of_a_function_imports_neither_torch_nor_numpy(tmp_path: Path) -> None:
     code = "import sys\ndef train(seed): return {name: name in sys.modules for name in ('torch', 'numpy', 'workers')}"
     assert returned(tmp_path, code) == [{"torch": "0.0", "numpy": "0.0", "workers": "0.0"}]
