@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from esper_ab.contracts.errors import UsageError
@@ -28,6 +29,8 @@ def read(file: str, key: str, left: Left) -> Values:
 
 
 def _values(file: str, series: Series, *, has_steps: bool) -> Values:
+    from esper_ab.formats.source_table import NOT_FINITE  # needs numpy, as above
+
     key = series.name
     if not len(series.values):
         raise ValueError(f"{file}: {key} has no value")
@@ -37,7 +40,11 @@ def _values(file: str, series: Series, *, has_steps: bool) -> Values:
             return f"{file}, {key}, step {series.steps[place]:g}"
         return f"{file}, {key}, row {series.row_numbers[place]}"
 
-    return Values(len(series.values), lambda place: float(series.values[place]), where, f"{file}:{key}")
+    def at(place: int) -> float:
+        value = float(series.values[place])
+        return math.nan if value == NOT_FINITE else value
+
+    return Values(len(series.values), at, where, f"{file}:{key}")
 
 
 def has(file: str, key: str, left: Left) -> bool:

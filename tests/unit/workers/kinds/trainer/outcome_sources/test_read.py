@@ -349,3 +349,15 @@ def test_outcomes_are_read_from_run_files_of_wandb(tmp_path: Path) -> None:
         read_outcome(read_source("wandb-offline:eval/return"), Left(tmp_path))
     with pytest.raises(ValueError, match=r"left no file of W&B's offline mode in \{out\}; it left nothing"):
         read_outcome(read_source("wandb-offline:x"), Left(folder / "none"))
+
+
+@pytest.mark.parametrize("summary", ["", "mean-last-2", "max", "min"])
+@pytest.mark.parametrize("file", ["log.jsonl", "log.csv", "events"])
+def test_a_curve_that_ends_in_a_nan_has_no_finite_outcome(tmp_path: Path, file: str, summary: str) -> None:
+    run = left(tmp_path)
+    (run.out / "log.jsonl").write_text('{"score": 1}\n{"score": 2}\n{"score": NaN}\n')
+    (run.out / "log.csv").write_text("score\n1\n2\nnan\n")
+    if file == "events":
+        write_events(run.out, "score", [1.0, 2.0, math.nan])
+    source = "tb:score" if file == "events" else f"{file}:score"
+    assert math.isnan(read_outcome(read_source(source), run, read_summary(summary)))
