@@ -115,6 +115,39 @@ def test_a_command_has_an_outcome_and_a_log_per_run(tmp_path, monkeypatch):
         assert foreign not in page + log
 
 
+TWO_PROCESSES = """
+import json, os, sys, torch
+import torch.distributed as dist
+seed, lr, out = sys.argv[1:]
+dist.init_process_group("gloo")
+torch.manual_seed(int(seed) + dist.get_rank())
+total = torch.rand(1) * (1 + float(lr))
+dist.all_reduce(total)
+if dist.get_rank() == 0:
+    values = {"score": total.item(), "processes": dist.get_world_size(), "gpus": os.environ["CUDA_VISIBLE_DEVICES"]}
+    json.dump(values, open(os.path.join(out, "result.json"), "w"))
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_the_processes_of_a_run_train_together_on_several_devices(tmp_path, monkeypatch):
+    (tmp_path / "ddp.py").write_text(TWO_PROCESSES)
+    monkeypatch.chdir(tmp_path)
+    history = launch(
+        tmp_path,
+        "ddp",
+        f"{sys.executable} -m torch.distributed.run --nproc-per-node 2 --master-port {{port}} "
+        "ddp.py {seed} {lr} {out}",
+        *("--vary", "lr=1,2", "--higher", "score", "--seeds", "1"),
+        *("--devices", "cpu:0,cpu:1,cpu:2,cpu:3", "--devices-per-run", "2"),
+    )
+    assert [lane.devices for lane in history.plan.lanes] == [("cpu:0", "cpu:1"), ("cpu:2", "cpu:3")]
+    written = [json.loads(path.read_text()) for path in (tmp_path / "runs/ddp/runs").rglob("result.json")]
+    assert [(values["processes"], values["gpus"]) for values in written] == [(2, ""), (2, "")]
+    assert len({values["score"] for values in written}) == 2
+
+
 LISTENS = """
 import json, pathlib, socket, sys
 seed, rate, port, out = sys.argv[1:]
