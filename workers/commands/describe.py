@@ -68,9 +68,9 @@ def describe(questions: Questions) -> Machine:
 
         # Only now: a trainer's rehearsal had the GPUs to itself.
         torch_facts, gpus = ask_torch(questions.gpus, functools.partial(kind.step_s, questions))
-        found = msgspec.structs.asdict(torch_facts)
+        torch_part = msgspec.structs.asdict(torch_facts)
     else:
-        found = _facts_without_torch()
+        torch_part = _facts_without_torch()
     memory_bytes = psutil.virtual_memory().total
     cores = [Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=memory_bytes) for i in range(usable_cores())]
     return Machine(
@@ -78,7 +78,7 @@ def describe(questions: Questions) -> Machine:
         cpu_bf16=cpu_bf16(_cpu_flags()),
         sources=sources(),
         sees_shared_file=not questions.shared_file or Path(questions.shared_file).is_file(),
-        **found,
+        **torch_part,
         **vars(about_task),
     )
 

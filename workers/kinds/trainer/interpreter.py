@@ -27,7 +27,7 @@ def other_interpreter(command: str, shell: UsersShell) -> str:
     if program is None or Path(program).parent.resolve() == Path(sys.executable).parent.resolve():
         return ""
     try:
-        said = subprocess.run(
+        answer = subprocess.run(
             [program, "-c", _SAYS],
             env=variables,
             stdin=subprocess.DEVNULL,
@@ -35,7 +35,7 @@ def other_interpreter(command: str, shell: UsersShell) -> str:
             timeout=_LIMIT_S,
             check=True,
         )
-        path, version = said.stdout.decode(errors="surrogateescape").splitlines()
+        path, version = answer.stdout.decode(errors="surrogateescape").splitlines()
     except (OSError, subprocess.SubprocessError, ValueError):
         return program
     if Path(path).parent.resolve() == Path(sys.executable).parent.resolve():  # a shim that leads to ours

@@ -87,7 +87,7 @@ class CommandLine:
         A word with {resume} is left out if it names nothing that an earlier attempt of the run has left, together with
         the flag before it. For a command that runs in its own folder, paths of files in the user's become absolute.
         """
-        written = self._without_empty_resume(values)
+        written = self._omit_empty_resume(values)
         filled = [fill_word(word, values) for word in written]
         if self.names_its_folder:
             return filled
@@ -101,7 +101,7 @@ class CommandLine:
         """Whether the run's folder has something that a word of the command with {resume} names."""
         return any(_is_left(word, values) for word in shlex.split(self.command) if RESUME in placeholders(word))
 
-    def _without_empty_resume(self, values: Mapping[str, TrainerValue]) -> list[str]:
+    def _omit_empty_resume(self, values: Mapping[str, TrainerValue]) -> list[str]:
         written = list[str]()
         for word in shlex.split(self.command):
             if RESUME in placeholders(word) and not _is_left(word, values):
