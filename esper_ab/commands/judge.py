@@ -21,11 +21,13 @@ from esper_ab.readers.joint_directory import is_experiment, refuse_joint
 
 if TYPE_CHECKING:
     from esper_ab.api.external import OutcomeVerdicts
+    from esper_ab.campaign.answering import Form
     from esper_ab.readers.reading_rules import ReadingRules
     from esper_ab.verdict.analysis_plan import AnalysisPlan
     from esper_ab.verdict.observations import Observations
 
 _HEAD_BYTES = 4096
+_READING = ("columns", "groups", "runs", "at", "mean_last")  # flags on how files are read
 _RULE = (*RULE, "rows", "level", "closed_items", "paired")  # flags that a plan replaces
 
 
@@ -36,7 +38,7 @@ _RULE = (*RULE, "rows", "level", "closed_items", "paired")  # flags that a plan 
     cls=RecordingCommand,
 )
 @click.argument("words", metavar="[PLAN] PATH…|[TASK=]EXPERIMENT…", nargs=-1, required=True)
-@external_options("scores", "columns", "groups", "runs", "at", "mean_last", "figure", "verbose")
+@external_options("scores", *_READING, "figure", "verbose")
 @json_flag
 @valued(
     "--fail-unless",
@@ -57,8 +59,8 @@ def command(
     """Judge outcomes of runs made elsewhere by PLAN or, without PLAN, explore them.
 
     PATH is a CSV file with a row per run (group, seed, outcome; empty if the run failed), or a file or folder that a
-    training library wrote for each run. Rows may be items of runs, such as questions or episodes. With PLAN, PATH may
-    be an experiment directory, or TASK=DIRECTORY.
+    training library wrote for each run. Rows may be items of runs, such as questions or episodes. An experiment
+    directory has a plan of its own; with PLAN, it may be one PATH, or TASK=DIRECTORY.
 
     --margin and the flags below it are for exploring. Flags with a value take TASK=VALUE,… for several tasks.
     """
@@ -68,7 +70,11 @@ def command(
     from esper_ab.readers.scales import read_by_task
     from esper_ab.verdict.requirement import parse_requirement, require
 
-    reading = {name: options.pop(name) for name in ("columns", "groups", "runs", "at", "mean_last")}
+    if len(words) == 1 and is_experiment(Path(words[0])):
+        return _judge_experiment(
+            context, Path(words[0]), requirements, json=options["json"], verbose=options["verbose"]
+        )
+    reading = {name: options.pop(name) for name in _READING}
     output = {name: options.pop(name) for name in ("figure", "json", "verbose")}
     if not _begins_with_plan(words, margin=options["margin"]):
         if requirements:
@@ -88,6 +94,29 @@ def command(
     for note in require(asked, verdicts.comparisons):
         click.echo(typeable(f"note: {visible_line(note)}"), err=True)
     return status_of(verdicts.comparisons)
+
+
+def _judge_experiment(
+    context: click.Context, directory: Path, requirements: Sequence[str], *, json: bool, verbose: bool
+) -> int:
+    """Answer as `report` does: an experiment is judged by its own plan."""
+    # Imported here, so that --help needs no scipy.
+    from esper_ab.campaign.answering import parse_requirements, show_answer, write_answer
+
+    for name in (*_READING, *_RULE, "scores", "figure"):
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{flag} does not apply to {directory}, an experiment with a plan of its own; leave it out"
+            )
+    form: Form = "text"
+    if json:
+        form = "json"
+    elif verbose:
+        form = "whole"
+    answer = write_answer(directory, form)
+    show_answer(answer, form, parse_requirements(requirements, answer.groups, answer.contrasts))
+    return status_of(answer.comparisons)
 
 
 def _begins_with_plan(words: Sequence[str], margin: str | None) -> bool:

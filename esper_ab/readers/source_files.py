@@ -45,8 +45,8 @@ def find_files(paths: Sequence[Path]) -> tuple[list[SourceFile], tuple[str, ...]
             continue
         if is_experiment(path):
             raise UsageError(
-                f"{path} is an experiment directory, whose runs are judged by their own plan; "
-                f"`{shell_command('report', path)}` shows its verdict"
+                f"{path} is an experiment directory, whose runs are judged by their own plan, without other paths: "
+                f"`{shell_command('judge', path)}`"
             )
         for file in _files_below(path):
             form = format_of(file)
