@@ -15,6 +15,7 @@ from esper_ab.analysis.remarks import remarks
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.analysis.reward_audit import RewardAuditFindings, findings_of
 from esper_ab.contracts.kinds_of_task import of_kind
+from esper_ab.design.half_interval import HalfInterval, half_interval
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
 from esper_ab.settings.eval_episodes import EvaluationNoise
@@ -37,6 +38,7 @@ class Analysis:
     conduct: tuple[Conduct, ...]  # by group
     remarks: tuple[str, ...]  # answers to questions that a reader would ask, one sentence each
     noise: EvaluationNoise | None  # in the differences of pairs; None if there is too little data to estimate it
+    half_interval: HalfInterval | None  # what would halve the intervals; None like `noise`
     reward_audit: RewardAuditFindings | None  # None if the experiment includes no audit of its groups' rewards
     result_hash: str
 
@@ -57,6 +59,9 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
     reward_audit = None
     if plan.reward_audit is not None:
         reward_audit = findings_of(plan.reward_audit)
+    noise = noise_of_pairs(history)
+    compared = history.design.comparisons
+    pairs = max((len(comparison.pairs) for comparison in answer.comparisons), default=0)
     return Analysis(
         outcomes=per_run,
         comparisons=answer.comparisons,
@@ -65,7 +70,8 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
         learning=learned,
         conduct=conduct(history),
         remarks=remarks(history, per_run, learned, answer.comparisons),
-        noise=noise_of_pairs(history),
+        noise=noise,
+        half_interval=None if noise is None else half_interval(noise, pairs, answer.design.alpha / len(compared)),
         result_hash=result_hash(history),
         reward_audit=reward_audit,
     )

@@ -37,8 +37,8 @@ _OPTIONS = {
         "The worst possible outcome, for lost runs; without it, a group that lost runs is never called better.",
         default="",
     ),
-    "control": valued("--control", "NAME", "Compare the others with this group. [default: all pairs]", default=""),
-    "alpha": valued("--alpha", "P", "Error rate of all comparisons.", type=float, default=0.05),
+    "control": valued("--control", "NAME", "Compare with this group only, not all pairs.", default=""),
+    "alpha": valued("--alpha", "P", "Total error rate.", type=float, default=0.05),
     "rows": valued(
         "--rows",
         "runs|items",
@@ -59,8 +59,8 @@ _OPTIONS = {
     "figure": valued("--figure", "FILE.svg|png|pdf", "Draw the result; replaces an existing file.", type=PATH),
     "columns": valued("--columns", "OURS=THEIRS,…", "Map names: group=algorithm,outcome=return.", default=""),
     "groups": valued("--groups", "A,B,…", "Columns of one group each; a row is a seed.", default=""),
-    "runs": valued("--runs", "PATTERN", "How names tell runs: '{group}-s{seed}'. [default: found]", default=""),
-    "at": valued("--at", "STEP", "Take each run's outcome at this step. [default: its last]", type=float),
+    "runs": valued("--runs", "PATTERN", "How names tell runs, as '{group}-s{seed}'.", default=""),
+    "at": valued("--at", "STEP", "Take outcomes at this step, not the last.", type=float),
     "mean_last": valued("--mean-last", "N", "Take the mean of each run's last N values.", type=AT_LEAST_1),
     "verbose": switch("--verbose", "Also print every table.", "-v"),
 }

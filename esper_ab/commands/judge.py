@@ -56,7 +56,7 @@ def command(
     requirements: tuple[str, ...],
     **options: Any,
 ) -> int:
-    """Judge outcomes of runs made elsewhere by PLAN or, without PLAN, explore them.
+    """Judge outcomes of finished runs by PLAN or, without PLAN, explore them.
 
     PATH is a CSV file with a row per run (group, seed, outcome; empty if the run failed), or a file or folder that a
     training library wrote for each run. Rows may be items of runs, such as questions or episodes. An experiment

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.stats.least_pairs import LEAST_PAIRS
+
+if TYPE_CHECKING:
+    from esper_ab.design.half_interval import HalfInterval  # with scipy, which `power --help` does not need
 
 
 def share_text(noise: EvaluationNoise) -> str:
@@ -34,6 +39,20 @@ def next_text(noise: EvaluationNoise) -> str:
         f"--eval-episodes {eval_episodes}: {bound}{variance:.2f} times the variance at {cost:.2f} "
         f"times the cost of a run, so {pairs} pairs{least} and {compute} compute for the same precision"
     )
+
+
+def half_text(half: HalfInterval, eval_episodes: int, pairs: int) -> str:
+    """Say what takes the intervals to half their width; `eval_episodes`, `pairs`: those of this experiment."""
+    plans = []
+    if half.pairs is not None:
+        least = f" (a verdict needs {LEAST_PAIRS})" if half.pairs < LEAST_PAIRS else ""
+        plans.append(f"about {half.pairs} pairs{least} with {eval_episodes} evaluation episodes each")
+    if half.cheapest_pairs is not None and half.cheapest_eval_episodes != eval_episodes:
+        plans.append(f"about {half.cheapest_pairs} with {half.cheapest_eval_episodes}, at the least cost")
+    if half.eval_episodes is not None:
+        plans.append(f"about {half.eval_episodes} episodes with {pairs} pairs")
+        return ", or ".join(plans)
+    return "; ".join((", or ".join(plans), "more episodes alone do not suffice"))
 
 
 def _change(times: float, smaller: str, *, limit: bool) -> str:

@@ -10,6 +10,7 @@ import msgspec
 from esper_ab.analysis.reward_audit import RewardAuditFindings, RewardFindings
 from esper_ab.contracts.visible import visible_json
 from esper_ab.design.design import rule
+from esper_ab.design.half_interval import HalfInterval
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.settings.eval_episodes import EvaluationNoise
@@ -41,7 +42,7 @@ def render_verdict(content: Content) -> bytes:
         "cross": analysis.cross,
         "learning": analysis.learning,
         "conduct": analysis.conduct,
-        "evaluation": _noise(analysis.noise),
+        "evaluation": _noise(analysis.noise, analysis.half_interval),
         "reward_audit": _reward_audit(analysis.reward_audit),
         "runs": [_run(history.runs[name].state, outcome) for name, outcome in content.outcomes.items()],
         "looks": history.looks,
@@ -63,7 +64,7 @@ def _run(state: str, outcome: RunOutcome) -> dict[str, Any]:
     return {"state": state, **msgspec.to_builtins(outcome)}
 
 
-def _noise(noise: EvaluationNoise | None) -> dict[str, Any] | None:
+def _noise(noise: EvaluationNoise | None, half: HalfInterval | None) -> dict[str, Any] | None:
     if noise is None:
         return None
     eval_episodes = noise.next_eval_episodes
@@ -75,6 +76,7 @@ def _noise(noise: EvaluationNoise | None) -> dict[str, Any] | None:
         "next_eval_episodes": eval_episodes,
         "next_variance": noise.variance_times(eval_episodes),
         "next_cost": noise.cost_times(eval_episodes),
+        "half_interval": half,
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from esper_ab.analysis.analyse import conditions
 from esper_ab.analysis.conduct import FAULTS, Conduct
-from esper_ab.design.episodes_text import next_text, share_text
+from esper_ab.design.episodes_text import half_text, next_text, share_text
 from esper_ab.journal.outcomes import mean
 from esper_ab.report.content import Content
 from esper_ab.report.kind import tables_of
@@ -94,6 +94,10 @@ def noise_table(content: Content) -> Table:
         "SD of an episode within its run's difference": design.size(math.sqrt(components.episode)),
         "for the next plan": next_text(noise),
     }
+    half = content.analysis.half_interval
+    if half is not None:
+        pairs = max(len(item.pairs) for item in content.comparisons)
+        facts["for half the interval"] = half_text(half, components.eval_episodes, pairs)
     return _facts(
         "Evaluation noise",
         facts,
