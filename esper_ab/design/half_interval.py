@@ -22,7 +22,9 @@ class HalfInterval(msgspec.Struct, frozen=True, kw_only=True):
 
     pairs: int | None  # with the evaluation episodes of this experiment
     eval_episodes: int | None  # with the pairs of this experiment
-    cheapest_pairs: int | None  # with the number of episodes that has the least variance x cost
+    cheapest_pairs: (
+        int | None
+    )  # with the number of episodes suggested for the next plan, or with these if it costs less
     cheapest_eval_episodes: int
 
 
@@ -30,12 +32,18 @@ def half_interval(noise: EvaluationNoise, pairs: int, p: float) -> HalfInterval 
     """Return the plans for half the interval at level 1 - `p`; None with fewer than two `pairs` per comparison."""
     if pairs < 2:
         return None
-    cheapest = noise.next_eval_episodes
+    eval_episodes = noise.components.eval_episodes
+    with_these = _pairs_needed(pairs, p, 1.0)
+    suggested = noise.next_eval_episodes
+    with_suggested = _pairs_needed(pairs, p, noise.variance_times(suggested))
+    cheaper = with_suggested is not None and (
+        with_these is None or with_suggested * noise.cost_times(suggested) < with_these
+    )
     return HalfInterval(
-        pairs=_pairs_needed(pairs, p, 1.0),
+        pairs=with_these,
         eval_episodes=_episodes_needed(noise),
-        cheapest_pairs=_pairs_needed(pairs, p, noise.variance_times(cheapest)),
-        cheapest_eval_episodes=cheapest,
+        cheapest_pairs=with_suggested if cheaper else with_these,
+        cheapest_eval_episodes=suggested if cheaper else eval_episodes,
     )
 
 

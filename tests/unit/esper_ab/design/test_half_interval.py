@@ -49,6 +49,13 @@ def test_the_cheapest_plan_needs_fewer_pairs_with_more_episodes():
     assert found.cheapest_pairs < found.pairs
 
 
+def test_a_plan_with_more_episodes_and_no_fewer_pairs_is_not_the_cheapest():
+    measured = noise(0.5, 0.8)
+    found = half_interval(measured, 3, 0.05)
+    assert measured.next_eval_episodes == 56
+    assert (found.cheapest_pairs, found.cheapest_eval_episodes) == (found.pairs, 8)
+
+
 def test_more_episodes_alone_suffice_only_if_they_are_nearly_all_of_the_noise():
     assert half_interval(noise(2.0, 4.0), 12, 0.05).eval_episodes is None
     episodes = half_interval(noise(0.1, 16.0), 12, 0.05).eval_episodes
