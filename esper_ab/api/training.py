@@ -15,6 +15,7 @@ from esper_ab.api.running import RunArguments, run_declared
 from esper_ab.api.setting_names import plain
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.schema import TRAINER
@@ -38,6 +39,7 @@ class TrainingOptions(RunArguments, total=False):
     futility: float
     outcome_unit: str
     outcome_range: str
+    outcome_over: OutcomeOver
     rehearsal: Mapping[str, bool | int | float | str]
     devices: Sequence[str]
     threads: int

@@ -107,7 +107,8 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "control": takes("NAME", "Compare all other groups with this one. [default: all pairs]"),
         "untested": takes("A,B,…", "Groups to measure without comparing them."),
         "outcome_over": takes(
-            "evaluation|last-tenth|curve-mean", "The part of a run that its outcome summarises. [default: evaluation]"
+            "evaluation|last-tenth|last-third|curve-mean",
+            "The part of a run that its outcome summarises. [default: evaluation]",
         ),
         "alpha": takes("P", "Error rate of the whole experiment. [default: 0.05]", type=float),
         "grid": takes(

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from esper_ab.contracts.measures import Margin, Measure, TaskMeasures
+from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.records import LARGEST_NUMBER, Index, Number
 from esper_ab.contracts.settings import Fraction, Settings
 from esper_ab.design.bounds import find_bounds
@@ -62,7 +63,7 @@ class Futility(Settings, frozen=True, kw_only=True):
 class Design(Settings, frozen=True, kw_only=True):
     """The comparisons of an experiment, with their test, looks and bounds."""
 
-    outcome_over: Literal["evaluation", "last-tenth", "curve-mean", "given"]  # given: by runs done elsewhere
+    outcome_over: Literal[OutcomeOver, "given"]  # given: by runs done elsewhere
     # welch: for unpaired runs, done elsewhere without a plan; mcnemar and z: for 0/1 outcomes of paired items and of
     # unpaired trials, with exact bounds
     test: Literal["t", "welch", "mcnemar", "z"]

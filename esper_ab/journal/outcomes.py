@@ -13,6 +13,7 @@ from functools import partial
 
 import msgspec
 
+from esper_ab.contracts.outcome_window import in_window
 from esper_ab.contracts.records import EnvEpisode, EpisodeRecord, EvaluationRecord, RunRef
 from esper_ab.journal.fold import History, RunHistory
 
@@ -81,7 +82,7 @@ def outcome_of(run: RunHistory, declared: str) -> float | None:
     curve = run.columns.of("outcome")
     if len(curve) < run.spec.episodes:
         return None
-    return ends_of(curve)[1] if declared == "last-tenth" else mean_known(curve)
+    return mean_known(in_window(curve, declared))
 
 
 def entropy_change(run: RunHistory) -> float | None:

@@ -49,6 +49,8 @@ class NotesKind(Concern):
 
     file = "notes"
     episodes = "training episodes"  # what the training of a run consists of
+    # What an outcome over the end of training estimates.
+    in_training = "the policies of that part of training, which still learn, and not the final policy"
 
     def measured(self, label: str) -> str:
         """Say what the outcome called `label` belongs to."""

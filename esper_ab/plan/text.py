@@ -8,6 +8,7 @@ from pathlib import Path
 
 from esper_ab.contracts.kinds_of_task import of_kind
 from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.outcome_window import in_window
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.trainer import called
 from esper_ab.contracts.visible import visible, visible_line
@@ -63,11 +64,23 @@ def short_text(
         f"{runs}, {devices} {_cost(plan, estimate)}",
         _decides(plan),
         power,
+        _window(plan),
         str(experiment_dir),
         f"Ctrl-C stops it; {shell_command('resume', experiment_dir)} continues it",
         *(f"note: {note}" for note in plan.notes[: plan.limits]),
     )
     return visible("\n".join(_sentence(line, width) for line in lines if line))
+
+
+def _window(plan: Plan) -> str:
+    """Return a sentence on an outcome over the end of training, and what it estimates; "" for an evaluation."""
+    asked = plan.experiment
+    if asked.outcome_over == "evaluation":
+        return ""
+    kind = of_kind(plan.kind, NotesKind)
+    count = len(in_window(range(asked.episodes), asked.outcome_over))
+    part = f"the mean over the last {count} of {asked.episodes} {kind.episodes}"
+    return f"Outcome ({asked.outcome_over}): {part}; it estimates {kind.in_training}."
 
 
 def _devices(plan: Plan, machine: Machine) -> str:
@@ -173,6 +186,8 @@ def _design(plan: Plan) -> Iterator[str]:
     better = f"{design.outcome.label}, {design.outcome.better} is better"
     outcome = f"outcome {design.outcome_over} ({better})"
     yield f"comparisons: {pairs}; {outcome}, margin {design.margin_words}"
+    if plan.experiment.outcome_over != "evaluation":
+        yield _window(plan)
     yield f"rule: {rule(design)}"
     if design.worst is not None:
         yield f"lost runs of the group that looks better count as {design.value(design.worst)}"

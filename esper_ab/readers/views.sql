@@ -109,10 +109,11 @@ SELECT
 FROM other_lines
 WHERE kind = 'incident';
 
--- What training left of each run: its episodes, and the two outcomes made of them.
+-- What training left of each run: its episodes, and the outcomes made of them.
 CREATE VIEW curves AS
 SELECT e.run AS run, count(*) AS episodes, avg(e.outcome) AS curve_mean,
-    avg(e.outcome) FILTER (e.episode >= p.spec.episodes - greatest(1, ceil(p.spec.episodes / 10))) AS last_tenth
+    avg(e.outcome) FILTER (e.episode >= p.spec.episodes - ceil(p.spec.episodes / 10)) AS last_tenth,
+    avg(e.outcome) FILTER (e.episode >= p.spec.episodes - ceil(p.spec.episodes / 3)) AS last_third
 FROM plan_runs AS p JOIN (
     SELECT r.run.name AS run, r.episode AS episode, list_avg([e.outcome for e in r.envs]) AS outcome
     FROM (SELECT record AS r FROM episode_lines(
@@ -135,6 +136,7 @@ SELECT
     THEN CASE (SELECT any_value(event ->> '$.plan.design.outcome_over') FROM other_lines WHERE kind = 'experiment_started')
         WHEN 'evaluation' THEN e.sampled
         WHEN 'last-tenth' THEN CASE WHEN c.episodes >= p.spec.episodes THEN c.last_tenth END
+        WHEN 'last-third' THEN CASE WHEN c.episodes >= p.spec.episodes THEN c.last_third END
         WHEN 'curve-mean' THEN CASE WHEN c.episodes >= p.spec.episodes THEN c.curve_mean END
     END END AS outcome,
     e.sampled AS evaluated, e.greedy AS greedy

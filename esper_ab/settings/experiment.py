@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.measures import Margin, Unit
+from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.records import GroupName
 from esper_ab.contracts.settings import (
     POLICIES,
@@ -82,7 +83,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     unpaired: Annotated[bool, Spec(alone="all parts are compared seed by seed, which needs paired runs")] = False
     telemetry: Annotated[bool, Spec((POLICIES,), flag="no_telemetry")] = True
     # The part of a run that its outcome summarises.
-    outcome_over: Annotated[Literal["evaluation", "last-tenth", "curve-mean"], Spec(same=True)] = "evaluation"
+    outcome_over: Annotated[OutcomeOver, Spec(same=True)] = "evaluation"
     alpha: ErrorRate = 0.05  # of the whole experiment, shared by its comparisons
     margin: Margin | None
     # Complete seeds at the looks; empty: design.default_looks.

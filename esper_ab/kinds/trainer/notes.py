@@ -22,6 +22,7 @@ class TrainerNotes(NotesKind):
     """Notes for a trainer, which has points instead of episodes."""
 
     episodes = "points"
+    in_training = "the level near the end of training, and not the final result"
 
     def measured(self, label: str) -> str:
         """Return the label, because nobody but the trainer knows what it measures."""

@@ -41,7 +41,7 @@ from esper_ab.settings.trainer_settings import DEFAULT_OUTCOME, check_outcome_na
 
 _ONLY_OF_COMMANDS = ("end_idle", "outcome_summary", "devices_per_run")
 # A command has one point and one outcome; a function has one outcome, and as many points as its curve.
-_OF_COMMAND = {"episodes": 1, "eval_episodes": 1, "outcome_over": "evaluation"}
+_OF_COMMAND = {"episodes": 1, "eval_episodes": 1}
 _OF_FUNCTION = {"eval_episodes": 1}
 _MOST_POINTS = 100  # of a function's curve, unless --episodes says otherwise
 
@@ -117,6 +117,8 @@ class TrainerKind(SettingsKind):
         """Return the settings with the types that the preflight found."""
         facts = machine.trainer
         assert facts is not None, "it was asked about"
+        if is_function(asked.trainer):
+            _check_window(asked, facts.points)
         groups = []
         for group in asked.groups:
             settings = GroupSettings(controller=ControllerSettings(name=self.name), trainer=facts.settings[group.name])
@@ -183,6 +185,12 @@ def _check_command_budget(assignments: Sequence[Assignment]) -> None:
     """Raise UsageError for numbers of points or outcomes that a command cannot have."""
     for assignment in assignments:
         key = assignment.key
+        if key == "outcome_over" and assignment.value != "evaluation":
+            raise UsageError(
+                f"{assignment.origin}: a command has no window of training; ",
+                SettingName("outcome_summary", "mean-last-10"),
+                " averages the last ten numbers of its curve",
+            )
         if key in _OF_COMMAND and assignment.value != _OF_COMMAND[key]:
             raise UsageError(f"{assignment.origin}: a command reports one outcome, at one point, when it ends")
 
@@ -202,6 +210,16 @@ def _read_function(asked: AskedExperiment, assignments: Sequence[Assignment]) ->
     if any(assignment.key == "episodes" for assignment in assignments):
         points = asked.episodes
     return msgspec.structs.replace(asked, episodes=points, outcome_better=asked.outcome_better or "higher")
+
+
+def _check_window(asked: AskedExperiment, points: int) -> None:
+    """Raise UsageError if the outcome is a mean over the end of a curve that has only one point."""
+    if asked.outcome_over != "evaluation" and points == 1:
+        raise UsageError(
+            SettingName("outcome_over", asked.outcome_over),
+            f": {called(asked.trainer)} returns one number, not a curve; return a list of numbers, or use ",
+            SettingName("outcome_over", "evaluation"),
+        )
 
 
 def _check_python(reference: str, outcome: str) -> None:

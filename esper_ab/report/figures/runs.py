@@ -58,7 +58,12 @@ def tips(content: Content) -> dict[str, str]:
     return tooltips
 
 
-_OUTCOMES = {"evaluation": "", "last-tenth": " (last tenth of training)", "curve-mean": " (mean of training)"}
+_OUTCOMES = {
+    "evaluation": "",
+    "last-tenth": " (last tenth of training)",
+    "last-third": " (last third of training)",
+    "curve-mean": " (mean of training)",
+}
 
 
 def outcome_label(design: Design, unit: str) -> str:

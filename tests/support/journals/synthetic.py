@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from esper_ab.contracts.evaluation import episode_sizes
 from esper_ab.contracts.measures import TaskMeasures
+from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.records import (
     EnvEpisode,
     EpisodeRecord,
@@ -85,7 +86,7 @@ class Synthetic:
     steps: int = 25
     eval_episodes: int = 8
     rng_seed: int = 11
-    outcome_over: Literal["evaluation", "last-tenth", "curve-mean"] = "evaluation"
+    outcome_over: OutcomeOver = "evaluation"
     extended_by: int = 0  # replicates that the plan was extended by
     kind: str = "growth"
     measures: TaskMeasures = MEASURES

@@ -31,10 +31,11 @@ def test_the_outcome_is_computed_as_declared():
     curve = [mean_outcome(record) for record in records_of(RUN)]
     assert outcome_of(RUN, "curve-mean") == pytest.approx(math.fsum(curve) / 8)
     assert outcome_of(RUN, "last-tenth") == curve[-1]
+    assert outcome_of(RUN, "last-third") == pytest.approx(math.fsum(curve[-3:]) / 3)
     assert outcome_of(RUN, "evaluation") == mean_outcome(RUN.evaluation)
 
 
-@pytest.mark.parametrize("outcome", ["curve-mean", "last-tenth"])
+@pytest.mark.parametrize("outcome", ["curve-mean", "last-third", "last-tenth"])
 @pytest.mark.parametrize("category", ["dropped_pair", "cancelled"])
 def test_a_lost_run_has_no_outcome_despite_a_complete_curve(outcome, category):
     whole = Synthetic(outcome_over=outcome).events()
@@ -93,7 +94,7 @@ def test_the_change_of_entropy_compares_the_last_and_first_tenth_of_updates(entr
     assert entropy_change(RunHistory(spec=RUN.spec, columns=columns)) == expected
 
 
-@pytest.mark.parametrize("declared", ["evaluation", "last-tenth", "curve-mean"])
+@pytest.mark.parametrize("declared", ["evaluation", "last-tenth", "last-third", "curve-mean"])
 def test_an_outcome_needs_an_evaluation_and_every_episode(declared):
     """The evaluation shows that the run is complete."""
     assert outcome_of(RunHistory(spec=RUN.spec, columns=RUN.columns), declared) is None

@@ -18,6 +18,7 @@ from esper_ab.settings.resolve import resolve
     [
         ("evaluation", "in held-out accuracy of the trained policy between two groups"),
         ("last-tenth", "in held-out accuracy, averaged over the last tenth of the training episodes, between"),
+        ("last-third", "in held-out accuracy, averaged over the last third of the training episodes, between"),
         ("curve-mean", "in held-out accuracy, averaged over all training episodes, between two groups"),
     ],
 )

@@ -57,6 +57,22 @@ def test_the_short_text_of_a_plan_with_unknown_power_has_five_lines() -> None:
     assert "" not in plan_lines()
 
 
+def test_a_plan_says_which_window_of_training_it_declares_and_what_that_estimates() -> None:
+    assert plan_lines(outcome_over="last-third", episodes=50)[3] == (
+        "Outcome (last-third): the mean over the last 17 of 50 training episodes; it estimates the policies of that "
+        "part of training, which still learn, and not the final policy."
+    )
+
+
+def test_a_trainers_plan_says_which_points_its_window_has() -> None:
+    groups = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2")
+    settings = {"trainer": "mine.py", "outcome": "error", "outcome_better": "lower", "margin": 0.5, "episodes": 4}
+    this_machine = requests.rehearsed()
+    plan = requests.planned(requests.asked(group=groups, outcome_over="last-third", **settings), this_machine)
+    window = "Outcome (last-third): the mean over the last 2 of 4 points; it estimates the level near the end of "
+    assert f"{window}training, and not the final result." in short_lines(plan, this_machine)
+
+
 @pytest.mark.parametrize(
     ("changes", "line"),
     [

@@ -55,6 +55,7 @@ def test_a_changed_trainer_changes_the_digest() -> None:
         ("evaluation", "in error between two groups"),
         ("curve-mean", "in error, averaged over all points, between two"),
         ("last-tenth", "in error, averaged over the last tenth of the points, between two groups"),
+        ("last-third", "in error, averaged over the last third of the points, between two groups"),
     ],
 )
 def test_the_estimand_of_a_trainer_names_the_declared_outcome(outcome: str, words: str) -> None:

@@ -97,7 +97,7 @@ def spoilt(events, kind):
     return events
 
 
-@pytest.mark.parametrize("outcome", ["evaluation", "last-tenth", "curve-mean"])
+@pytest.mark.parametrize("outcome", ["evaluation", "last-tenth", "last-third", "curve-mean"])
 @pytest.mark.parametrize(
     "kind", ["whole", "not evaluated", "cut", "dropped_pair", "cancelled", "evaluated and cancelled"]
 )
