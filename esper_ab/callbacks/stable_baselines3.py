@@ -1,6 +1,6 @@
 """What Stable-Baselines3's EvalCallback measures, as the result of a run.
 
-EvalCallback(env, eval_freq=1000, callback_after_eval=WriteResult(arguments.out))
+EvalCallback(env, eval_freq=1000, callback_after_eval=WriteEvaluations(arguments.out))
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from esper_ab.callbacks.result_file import write_result
 
 
-class WriteResult(BaseCallback):  # type: ignore[misc]
+class WriteEvaluations(BaseCallback):  # type: ignore[misc]
     """Writes `mean_reward` to result.json in `folder` after every evaluation; `curve` has the mean rewards so far.
 
     By default, the folder is the one in which the program runs: the run's own, for a command without {out}.

@@ -1,6 +1,6 @@
 """What a Trainer of transformers, or of TRL, logs, as the result of a run.
 
-Trainer(..., callbacks=[WriteResult(arguments.out)])
+Trainer(..., callbacks=[WriteLogs(arguments.out)])
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from transformers import TrainerCallback
 from esper_ab.callbacks.result_file import write_result
 
 
-class WriteResult(TrainerCallback):  # type: ignore[misc]
+class WriteLogs(TrainerCallback):  # type: ignore[misc]
     """Writes the last of each logged number, such as `eval_loss`, to result.json in `folder`; `curves` has all.
 
     By default, the folder is the one in which the program runs: the run's own, for a command without {out}.

@@ -15,9 +15,9 @@ def test_the_result_of_a_curve_of_evaluations_is_the_last_evaluation(tmp_path: P
     from stable_baselines3.common.callbacks import EvalCallback
     from stable_baselines3.common.monitor import Monitor
 
-    from esper_ab.callbacks.stable_baselines3 import WriteResult
+    from esper_ab.callbacks.stable_baselines3 import WriteEvaluations
 
-    writer = WriteResult(tmp_path)
+    writer = WriteEvaluations(tmp_path)
     evaluation = EvalCallback(
         Monitor(gymnasium.make("CartPole-v1")), eval_freq=64, callback_after_eval=writer, verbose=0
     )

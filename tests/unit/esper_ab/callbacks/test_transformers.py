@@ -14,11 +14,11 @@ pytest.importorskip("accelerate", reason="needs accelerate, as a Trainer does")
 def test_the_result_has_the_last_value_of_each_logged_number(tmp_path: Path) -> None:
     from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
-    from esper_ab.callbacks.transformers import WriteResult
+    from esper_ab.callbacks.transformers import WriteLogs
 
     config = BertConfig(vocab_size=8, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
     rows = [{"input_ids": torch.tensor([1, number % 8]), "labels": number % 2} for number in range(8)]
-    writer = WriteResult(tmp_path / "out")
+    writer = WriteLogs(tmp_path / "out")
     (tmp_path / "out").mkdir()
     arguments = TrainingArguments(
         str(tmp_path / "trainer"), max_steps=4, eval_strategy="steps", eval_steps=2, logging_steps=2, report_to=[],
