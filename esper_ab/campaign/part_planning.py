@@ -68,7 +68,7 @@ def _plan_on_devices(machine: Machine, asked: AskedExperiment, name: str, prior:
         from esper_ab.design.calibration_file import check_belongs  # needs scipy, like the calibration itself
 
         remarks += check_belongs(prior.calibration, experiment, provenance.code())
-        run_sd = prior.calibration.run_sd(experiment.eval_episodes)
+        run_sd = prior.calibration.run_sd(experiment.outcome_over, experiment.eval_episodes)
     reward_audit = None
     if prior.reward_audit is not None:
         reward_audit, missing = belonging(prior.reward_audit, experiment, machine)

@@ -138,6 +138,7 @@ def _known(options: Flags) -> tuple[Known, float]:
             rho=rho,
             noise=calibration.noise,
             unit=calibration.outcome.apart,
+            windows=calibration.windows,
         )
         return check_varied(known), calibration.margin
     history = load(options["experiment"]).history

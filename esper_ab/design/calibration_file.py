@@ -13,14 +13,16 @@ import msgspec
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import Measure
+from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.wording import significant
+from esper_ab.design.outcome_windows import WindowSpread
 from esper_ab.design.power import PowerTable
 from esper_ab.settings.differences import flat
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.option_file import load_option_file
 
-SCHEMA = 6
+SCHEMA = 7
 FILE_NAME = "calibration.json"
 
 
@@ -50,12 +52,18 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     margin: float
     margin_named: bool  # by the user or the task; if not, `planned` uncorrelated pairs can detect it with 80 % power
     power: tuple[PowerTable, ...]  # by pair correlation
+    windows: tuple[WindowSpread, ...] = ()  # of the same runs, by --outcome-over; empty without a curve
 
-    def run_sd(self, eval_episodes: int) -> float:
-        """Return the SD, in the outcome's unit, of runs that are each evaluated in `eval_episodes` episodes."""
-        if self.noise is None:
-            return self.spread.sd
-        return self.spread.sd * math.sqrt(self.noise.variance_times(eval_episodes))
+    def run_sd(self, outcome_over: OutcomeOver, eval_episodes: int) -> float:
+        """Return the SD, in the outcome's unit, of runs that are compared by this part of them.
+
+        If the evaluation is compared, it has `eval_episodes` episodes.
+        """
+        sds = {window.outcome_over: window.sd for window in self.windows}
+        sd = sds.get(outcome_over, self.spread.sd)
+        if outcome_over != "evaluation" or self.noise is None:
+            return sd
+        return sd * math.sqrt(self.noise.variance_times(eval_episodes))
 
     @property
     def sentence(self) -> str:
@@ -112,11 +120,10 @@ def _other_circumstances(calibration: Calibration, experiment: ResolvedExperimen
     """List the circumstances in which an experiment differs from the calibration."""
     before = calibration.circumstances
     now = circumstances_of(experiment)
-    return [
-        f"{key} was {before.get(key, 'not set')} and is now {now.get(key, 'not set')}"
-        for key in {**before, **now}
-        if now.get(key) != before.get(key)
-    ]
+    different = [key for key in {**before, **now} if now.get(key) != before.get(key)]
+    if any(window.outcome_over == experiment.outcome_over for window in calibration.windows):
+        different = [key for key in different if key != "outcome_over"]
+    return [f"{key} was {before.get(key, 'not set')} and is now {now.get(key, 'not set')}" for key in different]
 
 
 def _other_settings(calibration: Calibration, group: Group) -> list[str]:

@@ -6,6 +6,7 @@ import textwrap
 
 from esper_ab.design.calibration_file import Calibration
 from esper_ab.design.episodes_text import next_text, share_text
+from esper_ab.design.outcome_windows import needs_of, window_lines
 from esper_ab.design.power_text import table_lines
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.text import digits_for
@@ -36,6 +37,10 @@ def calibration_text(calibration: Calibration) -> str:
     if calibration.power:
         lines += ["", "One group does not show the pair correlation rho; an experiment will show its own.", ""]
         lines += table_lines(calibration.power, outcome.apart)
+        needs = needs_of(calibration.windows, calibration.power)
+        windows = window_lines(needs, calibration.power, outcome.apart)
+        if windows:
+            lines += ["", *windows]
     return "\n".join(_wrapped(line) for line in lines)
 
 

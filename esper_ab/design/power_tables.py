@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
-from numpy.random import Generator
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.design.outcome_windows import WindowNeeds, WindowSpread, needs_of
 from esper_ab.design.power import (
     PairSpread,
     PowerTable,
@@ -20,7 +18,7 @@ from esper_ab.design.power import (
     power_tables_of,
     replicates_needed,
 )
-from esper_ab.design.scheme import PowerQuestion
+from esper_ab.design.scheme import PowerQuestion, generator_of
 from esper_ab.settings.eval_episodes import EvaluationNoise
 
 ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates in the table
@@ -42,6 +40,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     df_pairs: int | None = None
     noise: EvaluationNoise | None = None  # of the runs that showed the spread
     unit: str = ""  # of differences; "": there is none, or it is unknown
+    windows: tuple[WindowSpread, ...] = ()  # of a calibration's runs, by --outcome-over
 
 
 class EvalEpisodesAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +62,7 @@ class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     replicates: int
     tables: tuple[PowerTable, ...]
     eval_episodes: EvalEpisodesAnswer | None = None  # None if the evaluation noise is unknown
+    windows: tuple[WindowNeeds, ...] = ()
 
 
 def check_varied(known: Known) -> Known:
@@ -81,7 +81,13 @@ def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequenc
     eval_episodes = None
     if known.noise is not None:
         eval_episodes = _recompute(known.noise, tables[0])
-    return PowerAnswer(known=known, replicates=replicates, tables=tables, eval_episodes=eval_episodes)
+    return PowerAnswer(
+        known=known,
+        replicates=replicates,
+        tables=tables,
+        eval_episodes=eval_episodes,
+        windows=needs_of(known.windows, tables),
+    )
 
 
 def _recompute(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
@@ -103,19 +109,6 @@ def _recompute(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
         cost_times=noise.cost_times(best),
         needed=needed,
     )
-
-
-def generator_of(question: PowerQuestion, replicates: Sequence[int] = ()) -> Generator:
-    """Return a generator seeded by the question without its fields `positions_matter` and `futility`.
-
-    Answers that differ only in these fields thus use the same draws, so they do not differ by simulation error.
-    """
-    asked = msgspec.to_builtins(question)
-    del asked["positions_matter"]
-    del asked["futility"]
-    digest = hashlib.sha256(msgspec.json.encode([asked, list(replicates)])).digest()
-    key = int.from_bytes(digest[:16], "little")
-    return np.random.Generator(np.random.Philox(key=key))
 
 
 def spreads(known: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:

@@ -9,10 +9,11 @@ import msgspec
 from esper_ab.contracts.wording import counted, significant
 from esper_ab.design.design import Design
 from esper_ab.design.episodes_text import next_text, share_text
+from esper_ab.design.outcome_windows import window_lines
 from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.design.power import PowerRow, PowerTable, ReplicatesNeeded, sd_of_differences
-from esper_ab.design.power_tables import Known, PowerAnswer, generator_of
-from esper_ab.design.scheme import PowerQuestion, scheme
+from esper_ab.design.power_tables import Known, PowerAnswer
+from esper_ab.design.scheme import PowerQuestion, generator_of, scheme
 from esper_ab.design.simulation import Simulation
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_for, with_unit
@@ -46,6 +47,9 @@ def power_text(answer: PowerAnswer) -> str:
         ]
     lines += _describe_episodes(answer, margin)
     lines += ["", *table_lines(answer.tables, known.unit)]
+    windows = window_lines(answer.windows, answer.tables, known.unit)
+    if windows:
+        lines += ["", *windows]
     return "\n".join(lines)
 
 
@@ -205,6 +209,8 @@ def design_power_line(design: Design, run_sd: float | None, known: KnownSD | Non
     if run_sd is None:
         sds = significant(sd_of_differences(smallest, 0.0))
         return f"Finds a difference of {sds} run-to-run SDs with 80 % power; your SD is unknown (esper-ab calibrate)."
+    if run_sd == 0.0:
+        return "The runs of the calibration did not differ, so the power of this plan is unknown."
     margin = design.margin / sd_of_differences(run_sd, 0.0)
     at_margin = 100 * _power(simulation, margin, margin)
     at_double = 100 * _power(simulation, 2.0 * margin, margin)

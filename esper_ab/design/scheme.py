@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
+from numpy.random import Generator
 
 from esper_ab.design.bounds import find_bounds
 from esper_ab.design.counterbalance import cycle, order
@@ -34,6 +37,19 @@ class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
     looks: tuple[int, ...] = ()  # used if they end at the number of replicates; other numbers get the default looks
     positions_matter: bool = True  # whether the plan may have to adjust for device and start order
     futility: float = 0.0  # least power at the margin when stopping for futility; 0.0: no such stopping
+
+
+def generator_of(question: PowerQuestion, replicates: Sequence[int] = ()) -> Generator:
+    """Return a generator seeded by the question without its fields `positions_matter` and `futility`.
+
+    Answers that differ only in these fields thus use the same draws, so they do not differ by simulation error.
+    """
+    asked = msgspec.to_builtins(question)
+    del asked["positions_matter"]
+    del asked["futility"]
+    digest = hashlib.sha256(msgspec.json.encode([asked, list(replicates)])).digest()
+    key = int.from_bytes(digest[:16], "little")
+    return np.random.Generator(np.random.Philox(key=key))
 
 
 def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> Scheme:

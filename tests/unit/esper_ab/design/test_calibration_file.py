@@ -1,6 +1,7 @@
 """calibration.json: written, read back, described, and checked against an experiment."""
 
 from pathlib import Path
+from statistics import mean, stdev
 
 import msgspec
 import pytest
@@ -8,11 +9,14 @@ from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.calibration import calibration_of
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.outcome_window import WINDOWS
 from esper_ab.design.calibration_file import Calibration, check_belongs, load_calibration
 from esper_ab.design.calibration_text import calibration_text
+from esper_ab.design.outcome_windows import WindowSpread, needs_of
 from esper_ab.design.power_tables import Known, power_tables
 from esper_ab.design.scheme import PowerQuestion
 from esper_ab.journal.fold import fold
+from esper_ab.journal.outcomes import outcome_of
 from esper_ab.settings.experiment import ResolvedExperiment
 
 ONE_MODE = Synthetic(groups={"a": Shape(stream="a"), "b": Shape(stream="b")}, replicates=6)
@@ -75,9 +79,51 @@ def test_the_spread_of_runs_shrinks_with_more_evaluation_episodes(calibration: C
     noise = calibration.noise
     assert noise is not None
     measured = noise.components.eval_episodes
-    assert calibration.run_sd(measured) == pytest.approx(calibration.spread.sd)
+    assert calibration.run_sd("evaluation", measured) == pytest.approx(calibration.spread.sd)
     for episodes in (2 * measured, max(1, measured // 2)):
-        assert calibration.run_sd(episodes) == pytest.approx(
+        assert calibration.run_sd("evaluation", episodes) == pytest.approx(
             calibration.spread.sd * noise.variance_times(episodes) ** 0.5
         )
-    assert msgspec.structs.replace(calibration, noise=None).run_sd(2 * measured) == calibration.spread.sd
+    assert msgspec.structs.replace(calibration, noise=None).run_sd("evaluation", 2 * measured) == calibration.spread.sd
+
+
+def test_a_calibration_has_the_spread_of_its_runs_for_every_window(calibration: Calibration) -> None:
+    runs = fold(ONE_MODE.events()).runs.values()
+    assert [window.outcome_over for window in calibration.windows] == ["evaluation", *WINDOWS]
+    for window in calibration.windows:
+        outcomes = [outcome_of(run, window.outcome_over) for run in runs]
+        assert (window.mean, window.sd) == pytest.approx((mean(outcomes), stdev(outcomes)))
+        assert calibration.run_sd(window.outcome_over, 8) == pytest.approx(window.sd)
+
+
+def test_a_calibration_of_runs_without_a_curve_has_no_windows() -> None:
+    single = Synthetic(groups=ONE_MODE.groups, replicates=6, episodes=1)
+    calibration = calibration_of(fold(single.events()), 10, deterministic=True, named=True)
+    assert calibration.windows == ()
+    assert "outcome-over" not in calibration_text(calibration)
+
+
+def test_a_calibration_is_valid_for_every_window_of_its_runs(calibration: Calibration) -> None:
+    other = make_experiment(outcome_over="last-third")
+    assert check_belongs(calibration, other, CODE) == ()
+    without = msgspec.structs.replace(calibration, windows=())
+    with pytest.raises(UsageError, match='outcome_over was "evaluation" and is now "last-third"'):
+        check_belongs(without, other, CODE)
+
+
+def test_the_text_of_a_calibration_shows_the_seeds_that_every_window_needs(calibration: Calibration) -> None:
+    text = calibration_text(calibration)
+    table = text[text.index("Seeds needed for a difference of 2 points") :].splitlines()
+    assert [line.split()[0] for line in table[2:6]] == ["evaluation", *WINDOWS]
+    assert all(len(line) <= 100 for line in table)
+
+
+@pytest.mark.parametrize("sd", [0.5, 1.0])
+def test_the_seeds_of_a_window_are_those_that_its_own_spread_needs(calibration: Calibration, sd: float) -> None:
+    (needs,) = needs_of([WindowSpread(outcome_over="last-third", mean=0.0, sd=sd)], calibration.power)
+    tables = power_tables(Known(source="", sd=sd), (0.0, 0.3, 0.6), (10,), calibration.power[0].question)
+    assert needs.seeds == tuple(table.needed.replicates for table in tables)
+
+
+def test_a_window_whose_runs_do_not_differ_is_not_planned_with(calibration: Calibration) -> None:
+    assert needs_of([WindowSpread(outcome_over="last-third", mean=500.0, sd=0.0)], calibration.power) == ()

@@ -9,6 +9,7 @@ from scipy.stats import nct, t
 from support.plans import fake_plans
 
 from esper_ab.design.episodes_text import next_text, share_text
+from esper_ab.design.outcome_windows import WindowNeeds
 from esper_ab.design.power import PowerRow, PowerTable, ReplicatesNeeded, Stops, assumed, observed
 from esper_ab.design.power_tables import RHO, EvalEpisodesAnswer, Known, PowerAnswer, spreads
 from esper_ab.design.power_text import KnownSD, design_power_line, power_text
@@ -168,6 +169,25 @@ def test_a_plan_with_a_known_spread_of_pairs_states_the_detectable_difference():
     assert design_power_line(design, 1.5, KnownSD(5.5, "a page")).startswith(
         "Run-to-run SD 1.5"
     )  # measured for this plan
+
+
+def test_a_calibration_without_spread_tells_nothing_about_power():
+    line = design_power_line(fake_plans.plan(seeds=6).design, 0.0)
+    assert line == "The runs of the calibration did not differ, so the power of this plan is unknown."
+
+
+def test_the_power_text_ends_with_the_windows_of_a_calibration():
+    windows = (
+        WindowNeeds(outcome_over="evaluation", mean=71.25, sd=3.5, seeds=(50, 28)),
+        WindowNeeds(outcome_over="last-third", mean=70.0, sd=2.0, seeds=(None, 12)),
+    )
+    tables = make_table(0.3, [make_row()]), make_table(0.6, [make_row()])
+    answer = PowerAnswer(known=make_known(), replicates=16, tables=tables, windows=windows)
+    assert power_text(answer).splitlines()[-5:-2] == [
+        "  outcome-over   mean  SD of runs   rho 0.3  rho 0.6  estimates",
+        "    evaluation  71.25         3.5        50       28  the result after training",
+        "    last-third  70.00           2  > 10,000       12  the last third of training",
+    ]
 
 
 def test_futility_stops_lower_the_power_of_a_plan():

@@ -1,0 +1,76 @@
+"""The spread of runs by the part of a run that the outcome summarises, and the seeds that a margin then needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from esper_ab.contracts.outcome_window import OutcomeOver
+from esper_ab.contracts.wording import significant
+from esper_ab.design.power import PowerTable, replicates_needed, sd_of_differences
+from esper_ab.design.scheme import generator_of
+from esper_ab.stats.text import digits_for, with_unit
+
+_ESTIMATES = {
+    "evaluation": "the result after training",
+    "last-tenth": "training just before its end",
+    "last-third": "the last third of training",
+    "curve-mean": "training with its beginning",
+}
+_CAUTION = (
+    "A window averages training while it changes: a difference there may be larger or smaller.",
+    "Declare the part before the runs (--outcome-over), by the question and not by the seeds alone.",
+)
+
+
+class WindowSpread(msgspec.Struct, frozen=True, kw_only=True):
+    """Mean and standard deviation of the runs' outcomes over one part of a run."""
+
+    outcome_over: OutcomeOver
+    mean: float
+    sd: float  # n - 1 in the denominator
+
+
+class WindowNeeds(WindowSpread, frozen=True, kw_only=True):
+    """The same, with the seeds for 80 % power at the margin for each pair correlation; None means more than 10,000."""
+
+    seeds: tuple[int | None, ...]
+
+
+def needs_of(windows: Sequence[WindowSpread], tables: Sequence[PowerTable]) -> tuple[WindowNeeds, ...]:
+    """Return the seeds that each window needs at the margin and the pair correlations of the power tables.
+
+    Windows without spread are left out, because nothing can be planned with them.
+    """
+    needs = []
+    for window in windows:
+        if window.sd > 0.0:
+            seeds = tuple(_seeds(window, table) for table in tables)
+            needs.append(WindowNeeds(outcome_over=window.outcome_over, mean=window.mean, sd=window.sd, seeds=seeds))
+    return tuple(needs)
+
+
+def _seeds(window: WindowSpread, table: PowerTable) -> int | None:
+    sd = sd_of_differences(window.sd, table.rho)
+    return replicates_needed(sd, None, table.question, generator_of(table.question)).replicates
+
+
+def window_lines(needs: Sequence[WindowNeeds], tables: Sequence[PowerTable], unit: str) -> list[str]:
+    """Return a table of the windows and a sentence of caution; [] if there are fewer than two to choose from."""
+    if len(needs) < 2:
+        return []
+    question = tables[0].question
+    digits = digits_for(question.margin)
+    rows = [["outcome-over", "mean", "SD of runs", *(f"rho {table.rho:.2g}" for table in tables)]]
+    for window in needs:
+        seeds = ["> 10,000" if count is None else str(count) for count in window.seeds]
+        rows.append([window.outcome_over, f"{window.mean:.{digits}f}", significant(window.sd, 3), *seeds])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    meanings = ["estimates", *(_ESTIMATES[window.outcome_over] for window in needs)]
+    lines = []
+    for row, meaning in zip(rows, meanings, strict=True):
+        padded = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  ".join(["", *padded, meaning]))
+    margin = with_unit(f"{question.margin:g}", unit)
+    return [f"Seeds needed for a difference of {margin}, by the part of a run that counts:", *lines, *_CAUTION]
