@@ -32,15 +32,17 @@ def reference_of(function: object, output_dir: Path) -> str:
         raise UsageError(
             "compare_training: a lambda cannot be sent to other processes; define the function by def, with a name"
         )
-    if enclosed := inspect.unwrap(function).__code__.co_freevars:
+    code = inspect.unwrap(function).__code__
+    if enclosed := code.co_freevars:
         raise UsageError(
             f"compare_training: {name} uses {listed(enclosed)} of the function around it, which cannot be sent to "
             f"other processes; make {'it a setting' if len(enclosed) == 1 else 'them settings'} of the groups"
         )
     module = sys.modules.get(function.__module__)
-    file = getattr(module, "__file__", None)
-    if getattr(module, name, None) is function and isinstance(file, str) and Path(file).suffix == ".py":
-        return f"{Path(file).resolve()}:{name}"
+    file = Path(getattr(module, "__file__", None) or "")
+    typed = module is sys.modules["__main__"] and Path(code.co_filename).name != file.name  # in a notebook, after %run
+    if getattr(module, name, None) is function and file.suffix == ".py" and not typed:
+        return f"{file.resolve()}:{name}"
     text = source_with_globals(function)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARS]
     place = f"{FOLDER}/{digest}/{name}.py"

@@ -1,5 +1,7 @@
 import functools
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
