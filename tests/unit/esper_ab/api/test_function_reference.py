@@ -33,6 +33,14 @@ def test_a_function_from_a_notebook_is_written_to_one_file(tmp_path: Path) -> No
     assert reference_of(function, tmp_path / "experiments") == reference
 
 
+def test_a_notebook_function_is_not_sought_in_a_script_that_the_notebook_has_run(tmp_path: Path, monkeypatch) -> None:
+    names = executed("def train(seed): return 5")
+    main = ModuleType("__main__")
+    vars(main).update(names, __file__=str(tmp_path / "helper.py"))
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert "functions" in reference_of(names["train"], tmp_path)
+
+
 def test_a_nested_function_is_written_to_a_file(tmp_path: Path) -> None:
     def inner(seed):
         return train(seed)
