@@ -247,3 +247,9 @@ def test_a_plan_that_chooses_cells_refuses_items():
     columns["cell"] = ["x"] * len(columns["outcome"])
     with pytest.raises(UsageError, match="give each run one row"):
         esper_ab.judge_outcomes(plan, columns)
+
+
+def test_rows_of_items_without_any_outcome_are_refused():
+    columns = item_columns(runs=2, items=20)
+    with pytest.raises(UsageError, match="no row has an outcome, so nothing can be compared"):
+        judged(columns | {"outcome": [None] * len(columns["outcome"])})
