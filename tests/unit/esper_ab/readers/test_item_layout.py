@@ -52,8 +52,8 @@ def test_items_of_a_coarser_column_share_a_cluster():
     columns = renamed(item_columns(runs=1, items=60, run_column=""), question="episode")
     columns["scene"] = [episode // 2 for episode in columns["episode"]]
     found = judged(columns)
-    assert found.observations.reading == (
-        "Read: 2 checkpoints x 60 episodes in clusters in 2 groups; level: checkpoints.",
+    assert found.observations.reading[0] == (
+        "Read: 2 checkpoints x 60 episodes in clusters in 2 groups; level: checkpoints."
     )
     assert found.comparisons[0].effect.clusters == 30
 
