@@ -144,5 +144,23 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         gpus.lend(module)
 
 
+class Signs(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Loads the module that looks for signs of a GPU, and has it find one."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> object:
+        if name != "workers.devices.signs":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        self.loader = spec.loader
+        self.create_module = spec.loader.create_module
+        spec.loader = self
+        return spec
+
+    def exec_module(self, module: object) -> None:
+        self.loader.exec_module(module)
+        module.gpu_is_there = lambda: True
+
+
 if "TEST_GPUS" in os.environ:
-    sys.meta_path.insert(0, Loader())
+    sys.meta_path[:0] = [Loader(), Signs()]
