@@ -6,7 +6,7 @@ scripts/bench coordination                 barrier round trip, and many concurre
 scripts/bench fleet                        1,000 to 10,000 runs at once, over TCP with keys; a minute and a half
 scripts/bench startup                      --help, status, launch to first episode
 scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
-scripts/bench judging                      judge of 10^5 and 10^6 rows, beside reading them
+scripts/bench judging                      judge of 10^5 and 10^6 rows of three kinds, beside reading them
 scripts/bench ppo                          PPO against the bare environment; --sb3 PYTHON: also Stable-Baselines3
 scripts/bench gpu                          torch on a GPU against the native kernel on a core; needs a GPU
 scripts/bench tables                       rewrite docs/evidence/scaling.md and fit its rates, without measuring

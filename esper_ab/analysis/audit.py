@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 from esper_ab.analysis import audit_comparisons, audit_conduct, audit_setup, audit_updates
 from esper_ab.analysis.kind import FindingsKind
-from esper_ab.analysis.observe import Pairs
+from esper_ab.analysis.observe import ComparedPairs
 from esper_ab.contracts.kinds_of_task import of_kind
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import outcome_of
 from esper_ab.verdict.finding import Finding
 
 
-def audit(history: History, pairs: Pairs) -> Iterator[Finding]:
+def audit(history: History, pairs: ComparedPairs) -> Iterator[Finding]:
     """Audit everything recorded so far; `pairs`: the pairs of every comparison."""
     yield from audit_comparisons.comparison_findings(history, pairs)
     yield from audit_setup.setup_findings(history)

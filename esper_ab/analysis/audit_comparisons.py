@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TypeVar
 
 from esper_ab.analysis.kind import FindingsKind
-from esper_ab.analysis.observe import Pairs
+from esper_ab.analysis.observe import ComparedPairs
 from esper_ab.contracts.kinds_of_task import of_kind
 from esper_ab.contracts.worker_order import Lane
 from esper_ab.design.counterbalance import identified
@@ -24,7 +24,7 @@ Places = Mapping[int, Mapping[Hashable, tuple[str, int]]]  # by replicate and gr
 _STEPS = "environment steps"
 
 
-def comparison_findings(history: History, pairs: Pairs) -> Iterator[Finding]:
+def comparison_findings(history: History, pairs: ComparedPairs) -> Iterator[Finding]:
     """Yield findings on each comparison, and a note if hardware differs in balance. `pairs`: by comparison."""
     all_balanced = True
     for contrast in history.design.comparisons:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from esper_ab.analysis.observe import Pairs
+from esper_ab.analysis.observe import ComparedPairs
 from esper_ab.contracts.kinds_of_task import Concern
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.wording import counted
@@ -19,7 +19,7 @@ class FindingsKind(Concern):
     file = "findings"
     compares_own_rewards = False  # whether a group's own reward is a question of its own, beside the outcome
 
-    def findings(self, history: History, pairs: Pairs) -> Iterable[Finding]:
+    def findings(self, history: History, pairs: ComparedPairs) -> Iterable[Finding]:
         """Return findings for the audit; `pairs`: the pairs of every comparison."""
         return ()
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from esper_ab.design.design import Contrast, Design
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import outcome_of
 from esper_ab.settings.differences import axes
-from esper_ab.stats.pair import Pair, Samples
+from esper_ab.stats.pair import NO_PAIRS, Pairs, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.looks import PlanProgress, take_looks
-from esper_ab.verdict.observations import Facts, Observation, Observations
+from esper_ab.verdict.observation import Observation
+from esper_ab.verdict.observations import Facts, Observations
 from esper_ab.verdict.pairing import pair_up
+from esper_ab.verdict.runs import Runs
 from esper_ab.verdict.scale import Scale
 
-Pairs = Mapping[Contrast, tuple[Pair, ...]]
+ComparedPairs = Mapping[Contrast, Pairs]
 
 
 def plan_of(history: History) -> AnalysisPlan:
@@ -32,7 +34,7 @@ def scale_of(design: Design) -> Scale:
 
 def observe(history: History, facts: Facts | None = None) -> Observations:
     """Return the observations of an experiment, to be judged by its own plan."""
-    rows = tuple(rows_of(history))
+    rows = Runs.of(rows_of(history))
     facts_by_task = None
     if facts is not None:
         facts_by_task = {"": facts}
@@ -62,7 +64,7 @@ def progress_of(history: History) -> PlanProgress:
     return take_looks(plan_of(history), observe(history))
 
 
-def pairs_in(progress: PlanProgress) -> Pairs:
+def pairs_in(progress: PlanProgress) -> ComparedPairs:
     """Return the pairs of every comparison, in the order of the design."""
     pairs = {}
     for contrast, pairing in progress.pairings.items():
@@ -71,16 +73,16 @@ def pairs_in(progress: PlanProgress) -> Pairs:
     return pairs
 
 
-def pairs_of(history: History, contrast: Contrast) -> tuple[Pair, ...]:
+def pairs_of(history: History, contrast: Contrast) -> Pairs:
     """Return the pairs of any two groups, whether the plan compares them or not."""
     plan = plan_of(history)
-    pairs = pair_up(observe(history).cells, contrast, plan.scales, plan.replicates).pairs
+    pairs = pair_up(observe(history).rows, contrast, plan.scales, plan.replicates).pairs
     if isinstance(pairs, Samples):
-        return ()
+        return NO_PAIRS
     return pairs
 
 
-def same_records(history: History, contrast: Contrast, pairs: Sequence[Pair]) -> bool:
+def same_records(history: History, contrast: Contrast, pairs: Pairs) -> bool:
     """True if there are pairs and both runs of each pair have equal digests throughout."""
     runs_a = {run.ref.replicate: run for run in history.of_group(contrast.a)}
     runs_b = {run.ref.replicate: run for run in history.of_group(contrast.b)}

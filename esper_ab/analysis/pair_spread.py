@@ -16,7 +16,7 @@ from esper_ab.design.power_tables import Known, check_varied
 from esper_ab.journal.fold import History
 from esper_ab.stats.adjusted_difference import adjusted_difference
 from esper_ab.stats.floats import Floats
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Pairs
 
 
 def known_from_pairs(history: History, name: str) -> Known:
@@ -103,13 +103,10 @@ def _counted(df: int, correlations: Floats) -> int:
     return max(1, round(df * count / (count + off)))
 
 
-def residual_sd(design: Design, pairs: Sequence[Pair]) -> tuple[float, int]:
+def residual_sd(design: Design, pairs: Pairs) -> tuple[float, int]:
     """Return the SD of pair differences that the design's test uses, and its degrees of freedom; (0.0, 0) if none."""
-    a = [pair.a for pair in pairs]
-    b = [pair.b for pair in pairs]
-    sides = [(pair.position_a, pair.position_b) for pair in pairs]
     positions = design.positions if design.adjusted else 1
-    effect = adjusted_difference(a, b, sides, positions)
+    effect = adjusted_difference(pairs.a, pairs.b, pairs.sides, positions)
     if effect is None or effect.sd is None:
         return (0.0, 0)
     return (effect.sd, int(effect.df))

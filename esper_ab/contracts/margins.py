@@ -39,13 +39,17 @@ def check_seen(outcome: Measure, margin: float, seen: Sequence[float], remedy: S
     Outcomes that are all equal tell nothing about their unit. `remedy`: the setting that declares a range.
     """
     known = outcome.low is not None and outcome.high is not None
-    if known or margin < _FRACTION or len(set(seen)) < 2 or not 0.0 <= min(seen) <= max(seen) <= _FRACTION:
+    if known or margin < _FRACTION or not seen:
         return
-    if set(seen) == {0.0, _FRACTION}:
+    least = min(seen)
+    most = max(seen)
+    if least == most or least < 0.0 or most > _FRACTION:
+        return
+    if all(value in (0.0, _FRACTION) for value in seen):
         reason = f"all {len(seen)} outcomes seen are 0 or 1, so no difference is larger than 1; give a margin below 1"
     else:
         reason = (
-            f"the {len(seen)} outcomes seen lie between {min(seen):g} and {max(seen):g}; if they are fractions, no "
+            f"the {len(seen)} outcomes seen lie between {least:g} and {most:g}; if they are fractions, no "
             f"difference is larger than 1: give the margin as a fraction, too"
         )
     raise UsageError(f"{_margin(margin, task)}: {reason}, or declare a wider range with ", remedy)

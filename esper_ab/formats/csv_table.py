@@ -6,6 +6,7 @@ import csv
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 NAME = "a CSV file"
 MOST_COLUMNS = 1000
 _LONGEST_MARGIN = 4096  # characters in which JSON begins
+_FIRST = itemgetter(0)
 SEPARATORS = (",", ";", "\t")
 _SAMPLE_ROWS = 20  # from which the separator is found
 _ROWS_AT_ONCE = 500  # turned into columns: as many as stay in the processor's cache
@@ -79,7 +81,7 @@ def _batches(file: Path, reader: Reader, header: Sequence[str], numbers: array[i
         ends: Sequence[int] = range(before + 1, reader.line_num + 1)
         if len(ends) != len(rows):  # a row of several lines
             ends = [before + lines for lines in accumulate(map(_count_lines, rows))]
-        if {*map(len, rows)} != {width} or not all(cells[0].strip() for cells in rows):
+        if {*map(len, rows)} != {width} or not all(map(str.strip, map(_FIRST, rows))):
             kept = [place for place, cells in enumerate(rows) if any(cell.strip() for cell in cells)]
             rows = [rows[place] for place in kept]
             ends = [ends[place] for place in kept]

@@ -24,8 +24,9 @@ def as_plain_numbers(name: str, cells: list[str], *, comma_is_decimal: bool) -> 
     `comma_is_decimal`: 1,234 is 1.234, as in files whose columns are separated by semicolons; otherwise such a column
     is left as it is, because it may mean thousands.
     """
-    percent = any("%" in cell for cell in cells)
-    if not percent and not any("," in cell for cell in cells):
+    text = "\n".join(cells)
+    percent = "%" in text
+    if not percent and "," not in text:
         return cells, ""
     filled = {place: cell.strip() for place, cell in enumerate(cells) if cell.strip().lower() not in NOTHING}
     without = {place: _PERCENT.sub("", cell) for place, cell in filled.items()}

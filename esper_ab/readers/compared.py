@@ -23,7 +23,9 @@ from esper_ab.readers.agreement import Source, incomparable
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.exploration import explore
-from esper_ab.verdict.observations import Observation, Observations
+from esper_ab.verdict.observation import Observation
+from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.runs import Runs
 from esper_ab.verdict.scale import Scale
 
 
@@ -78,7 +80,7 @@ def observe_together(sources: Sequence[Source]) -> tuple[Observations, Scale]:
                 if row.group == name and (key not in rows or rows[key].value is None):
                     rows[key] = msgspec.structs.replace(row, group=condition.name, place=None)
     observations = Observations(
-        source=", ".join(name for name, _ in sources), pair_column="replicate", rows=tuple(rows.values())
+        source=", ".join(name for name, _ in sources), pair_column="replicate", rows=Runs.of(rows.values())
     )
     return observations, scale_of(sources[0][1].design)
 

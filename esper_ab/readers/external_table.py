@@ -8,23 +8,27 @@ column.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-import msgspec
+import numpy as np
 
 from esper_ab.contracts.errors import SettingName, UsageError
-from esper_ab.contracts.visible import visible_line
-from esper_ab.formats.cells import LONGEST_NAME, NOTHING, cell_text, outcome_of
 from esper_ab.formats.column_names import PAIR_COLUMNS, meaning
+from esper_ab.readers.cell_columns import CellColumns
 from esper_ab.readers.group_columns import check_groups
 from esper_ab.readers.item_layout import ItemLayout, item_layout, many_rows_per_run
 from esper_ab.readers.item_repeats import repeat_notes
 from esper_ab.readers.item_rows import item_table
-from esper_ab.readers.plain_rows import plain_rows
+from esper_ab.readers.name_cells import locate, read_name
 from esper_ab.readers.replicate_names import one_name_per_replicate
+from esper_ab.readers.run_rows import run_rows
 from esper_ab.readers.run_states import without_crashed, without_crashed_items
 from esper_ab.readers.table_columns import choose_columns
 from esper_ab.readers.wide_table import long_of
-from esper_ab.verdict.observations import Observation, Observations, is_integer, names_items
+from esper_ab.stats.floats import distinct
+from esper_ab.verdict.names import Names
+from esper_ab.verdict.observations import Observations, names_items
+from esper_ab.verdict.runs import Runs
 from esper_ab.verdict.scale import MEAN
 
 
@@ -53,15 +57,16 @@ def observations_of(
             f"{source} has no rows: it needs one row per run, with the columns group, seed (or pair or run) and "
             "outcome, and also task and cluster if there are several tasks or clusters"
         )
-    layout = item_layout(source, columns, used, rows, item_is_named="item" in (names or {}))
+    cells = CellColumns(columns)
+    layout = item_layout(source, cells, used, rows, item_is_named="item" in (names or {}))
     if layout is not None:
-        return _observe_items(source, columns, row_numbers, used, layout)
-    return _observe_runs(source, columns, row_numbers, used, rows, grouped="group" in (names or {}))
+        return _observe_items(source, cells, row_numbers, used, layout)
+    return _observe_runs(source, cells, row_numbers, used, rows, grouped="group" in (names or {}))
 
 
 def _observe_items(
     source: str,
-    columns: Mapping[str, Sequence[object]],
+    columns: CellColumns,
     row_numbers: Sequence[int],
     used: Mapping[str, str],
     layout: ItemLayout,
@@ -69,10 +74,10 @@ def _observe_items(
     """Make observations from rows of items."""
 
     def where(index: int, column: str) -> str:
-        return _locate(source, row_numbers[index], {"item": layout.item, **used}, column)
+        return locate(source, row_numbers[index], {"item": layout.item, **used}, column)
 
     def read(cell: object, column: str, index: int) -> str:
-        name = _read_name(cell, column, where(index, column), required=True)
+        name = read_name(cell, column, lambda: where(index, column))
         if column == "task" and name == MEAN:
             raise UsageError(f"{where(index, column)}: the name {MEAN!r} is reserved")
         return name
@@ -83,7 +88,7 @@ def _observe_items(
     return Observations(
         source=source,
         pair_column=layout.run if layout.run in PAIR_COLUMNS else "",
-        rows=(),
+        rows=Runs.of(()),
         outcome_column=used["outcome"],
         run_column=used[layout.run] if layout.run else "",
         notes=(*repeat_notes(columns, used, layout, table, row_numbers), *crashed),
@@ -93,7 +98,7 @@ def _observe_items(
 
 def _observe_runs(
     source: str,
-    columns: Mapping[str, Sequence[object]],
+    columns: CellColumns,
     row_numbers: Sequence[int],
     used: Mapping[str, str],
     rows_are: str | None,
@@ -102,28 +107,25 @@ def _observe_runs(
 ) -> Observations:
     """Make observations from rows of runs."""
     pair_column = next((column for column in PAIR_COLUMNS if column in used), "")
-    rows = plain_rows(columns, used, pair_column or "run", row_numbers, LONGEST_NAME)
-    if rows is None:
-        rows = []
-        for index, number in enumerate(row_numbers):
-            cells = {ours: columns[theirs][index] for ours, theirs in used.items()}
-            rows.append(_read_row(source, used, cells, pair_column or "run", number))
+    runs = run_rows(source, columns, used, pair_column or "run", row_numbers)
     if grouped:
-        check_groups(source, used["group"], rows)
-    rows, crashed = without_crashed(source, columns, used.values(), rows)
+        check_groups(source, used["group"], runs.group)
+    runs, crashed = without_crashed(source, columns, used.values(), runs)
     notes: tuple[str, ...] = ()
     if rows_are == "runs" and many_rows_per_run(columns, used):  # the user says that each of them is a run of its own
-        rows = [msgspec.structs.replace(row, replicate=str(row.row), run=str(row.row)) for row in rows]
+        numbers = Names.of(map(str, runs.row.tolist()))
+        runs = replace(runs, replicate=numbers, run=numbers)
         pair_column = ""
     elif "run" in used:
-        _check_unique(source, rows, [row.run for row in rows], used["run"])
+        _check_unique(source, runs, runs.run, used["run"])
     if pair_column:
-        rows, notes = one_name_per_replicate(rows, pair_column)
-        _check_unique(source, rows, [row.replicate for row in rows], used[pair_column])
+        replicates, notes = one_name_per_replicate(runs.replicate, pair_column)
+        runs = replace(runs, replicate=replicates)
+        _check_unique(source, runs, runs.replicate, used[pair_column])
     return Observations(
         source=source,
         pair_column=pair_column,
-        rows=tuple(rows),
+        rows=runs,
         outcome_column=used["outcome"],
         notes=(*notes, *crashed),
         run_column=used.get(pair_column or "run", ""),
@@ -145,66 +147,17 @@ def _refuse_rows_of_runs(source: str, columns: Iterable[str], groups: Sequence[s
         )
 
 
-def _read_row(
-    source: str, used: Mapping[str, str], cells: Mapping[str, object], pair_column: str, row: int
-) -> Observation:
-    """Make an observation from the cells of a row, by our name of the column; raises UsageError for an invalid cell."""
-
-    def read_name(column: str) -> str:
-        return _read_name(cells.get(column, ""), column, _locate(source, row, used, column), required=column in used)
-
-    task = read_name("task")
-    if task == MEAN:
-        raise UsageError(f"{_locate(source, row, used, 'task')}: the name {MEAN!r} is reserved")
-    cluster = _blank_if_missing(read_name("cluster"))
-    order = _blank_if_missing(read_name("order"))
-    if order and not is_integer(order):
-        raise UsageError(f"{_locate(source, row, used, 'order')}: {order!r} is not a whole number")
-    return Observation(
-        group=read_name("group"),
-        replicate=read_name(pair_column),
-        task=task,
-        cluster=cluster,
-        run=read_name("run"),
-        value=outcome_of(cells["outcome"], _locate(source, row, used, "outcome")),
-        row=row,
-        order=int(order) if order else None,
-    )
-
-
-def _locate(source: str, row: int, used: Mapping[str, str], column: str) -> str:
-    """Return the beginning of a message about a cell; the column has the source's name."""
-    return f"{source}, row {row}, column {used.get(column, column)}"
-
-
-def _read_name(cell: object, column: str, where: str, *, required: bool) -> str:
-    """Return the name in a cell; raises UsageError if it is too long, not printable or, where needed, empty."""
-    text = cell_text(cell)
-    if not text and required and column not in ("cluster", "order"):
-        raise UsageError(f"{where}: empty, but every run needs a value here")
-    if len(text) > LONGEST_NAME or not text.isprintable():
-        excerpt = visible_line(text, LONGEST_NAME)
-        raise UsageError(f"{where}: {excerpt!r} is not a printable name of at most {LONGEST_NAME} characters")
-    return text
-
-
-def _blank_if_missing(text: str) -> str:
-    """Return the text, or "" if it marks a missing value, such as "n/a"."""
-    if text.lower() in NOTHING:
-        return ""
-    return text
-
-
-def _check_unique(source: str, rows: Sequence[Observation], names: Sequence[str], column: str) -> None:
+def _check_unique(source: str, runs: Runs, names: Names, column: str) -> None:
     """Raise UsageError if two rows of one group and task have the same name; `names`: the name of each row."""
-    if len({(row.group, name, row.task) for row, name in zip(rows, names, strict=True)}) == len(rows):
+    of_groups = runs.group.codes * len(runs.task.names) + runs.task.codes
+    keys = of_groups * len(names.names) + names.codes
+    if distinct(keys) == keys.size:
         return
-    seen: dict[tuple[str, str, str], int] = {}
-    for row, name in zip(rows, names, strict=True):
-        first = seen.setdefault((row.group, name, row.task), row.row)
-        if first != row.row:
-            of_task = f" and task {row.task}" if row.task else ""
-            raise UsageError(
-                f"{source}, row {row.row}, column {column}: group {row.group} also has {column} {name}{of_task} in row "
-                f"{first}; one row per run"
-            )
+    _, first, code = np.unique(keys, return_index=True, return_inverse=True)
+    row = int(np.flatnonzero(first[code] != np.arange(keys.size))[0])
+    task = runs.task[row]
+    of_task = f" and task {task}" if task else ""
+    raise UsageError(
+        f"{source}, row {runs.row[row]}, column {column}: group {runs.group[row]} also has {column} "
+        f"{names[row]}{of_task} in row {runs.row[first[code[row]]]}; one row per run"
+    )

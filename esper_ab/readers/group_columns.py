@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import numpy as np
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.visible import visible_line
-from esper_ab.verdict.observations import Observation
+from esper_ab.verdict.names import Names
 
 _MOST_GROUPS = 2  # a comparison of two single runs is none, but its groups may be meant
 
 
-def check_groups(source: str, column: str, rows: Sequence[Observation]) -> None:
+def check_groups(source: str, column: str, groups: Names) -> None:
     """Raise UsageError if most rows are alone in their group; `column`: the source's column that names the groups."""
-    counts = Counter(row.group for row in rows)
-    alone = [group for group, count in counts.items() if count == 1]
-    if len(counts) <= _MOST_GROUPS or 2 * len(alone) <= len(rows):
+    rows = groups.codes.size
+    counts = np.bincount(groups.codes).tolist()
+    alone = [group for group, count in zip(groups.names, counts, strict=True) if count == 1]
+    if len(counts) <= _MOST_GROUPS or 2 * len(alone) <= rows:
         return
     named = visible_line(column)
     example = visible_line(alone[0], 40)
     raise UsageError(
         f"{source}, column {named}: it would make nearly every row a group of its own ({len(counts)} groups in "
-        f"{len(rows)} rows, such as {example}); as group, name the column that tells which setting a run had"
+        f"{rows} rows, such as {example}); as group, name the column that tells which setting a run had"
     )

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from esper_ab.contracts.errors import OpenQuestion, Unanswered
 from esper_ab.contracts.wording import counted
 from esper_ab.formats.column_names import PAIR_COLUMNS
+from esper_ab.readers.cell_columns import CellColumns
 from esper_ab.verdict.observations import names_items, unit_of
 from esper_ab.verdict.row_questions import RUNS_OR_ITEMS
 
@@ -32,7 +35,7 @@ class ItemLayout:
 
 def item_layout(
     source: str,
-    columns: Mapping[str, Sequence[object]],
+    columns: CellColumns,
     used: Mapping[str, str],
     rows: str | None,
     *,
@@ -52,7 +55,7 @@ def item_layout(
         return ItemLayout(item=used["item"], unit=unit_of(used["item"]), run=run)
     named = [name for name in columns if names_items(name) and name not in used.values()]
     if named and below:
-        item = max(named, key=lambda name: len(set(columns[name])))
+        item = max(named, key=lambda name: len(columns.distinct(name).cells))
         cluster = "" if "cluster" in used else _find_clusters(columns, named, item)
         return ItemLayout(item=item, unit=unit_of(item), run=run, cluster=cluster)
     if rows != "items":
@@ -65,7 +68,7 @@ def item_layout(
     return ItemLayout(item=item, unit=unit_of(item) if item else "item", run=run)
 
 
-def many_rows_per_run(columns: Mapping[str, Sequence[object]], used: Mapping[str, str]) -> bool:
+def many_rows_per_run(columns: CellColumns, used: Mapping[str, str]) -> bool:
     """True if there are so many rows per name of a run that they are no slip."""
     distinct, count = _runs(columns, used, _run_column(used))
     return _MANY * distinct <= count
@@ -75,37 +78,40 @@ def _run_column(used: Mapping[str, str]) -> str:
     return next((name for name in (*PAIR_COLUMNS, "run") if name in used), "")
 
 
-def _runs(columns: Mapping[str, Sequence[object]], used: Mapping[str, str], run: str) -> tuple[int, int]:
+def _runs(columns: CellColumns, used: Mapping[str, str], run: str) -> tuple[int, int]:
     """Return the number of runs of all groups and tasks, and the number of rows."""
-    keys = [columns[used[name]] for name in ("group", run, "task") if name in used]
-    count = len(keys[0])
-    return len(set(zip(*keys, strict=True))), count
+    keys = _keys(used, run)
+    return columns.combinations(keys), len(columns[keys[0]])
 
 
-def _find_clusters(columns: Mapping[str, Sequence[object]], named: Sequence[str], item: str) -> str:
+def _keys(used: Mapping[str, str], run: str) -> list[str]:
+    """Return the columns whose cells tell the runs apart."""
+    return [used[name] for name in ("group", run, "task") if name in used]
+
+
+def _find_clusters(columns: CellColumns, named: Sequence[str], item: str) -> str:
     """Return a column of `named` whose names each have several items, as a scene has episodes; "" if there is none.
 
     A column with several names per item numbers its repeats.
     """
+    items = len(columns.distinct(item).cells)
     for name in named:
-        both = len(set(zip(columns[item], columns[name], strict=True)))
-        if name != item and len(set(columns[name])) < both == len(set(columns[item])):
+        if name != item and len(columns.distinct(name).cells) < columns.combinations([item, name]) == items:
             return name
     return ""
 
 
-def _telling(columns: Mapping[str, Sequence[object]], used: Mapping[str, str], run: str) -> str:
+def _telling(columns: CellColumns, used: Mapping[str, str], run: str) -> str:
     """Return a column of whole numbers that tells the rows of a run apart and is alike in all runs; "" if none does."""
-    keys = [columns[used[name]] for name in ("group", run, "task") if name in used]
-    for name, cells in columns.items():
-        if name in used.values() or name.strip().lower() in _STEPS or not all(map(_is_whole, cells)):
+    keys = _keys(used, run)
+    rows = len(columns[keys[0]])
+    _, rows_of_runs = np.unique(columns.combined(keys), return_counts=True)
+    for name in columns:
+        if name in used.values() or name.strip().lower() in _STEPS:
             continue
-        of_runs: dict[tuple[object, ...], set[object]] = {}
-        for *key, cell in zip(*keys, cells, strict=True):
-            of_runs.setdefault(tuple(key), set()).add(cell)
-        tells_all = sum(map(len, of_runs.values())) == len(cells)
-        first = next(iter(of_runs.values()), set())
-        if tells_all and all(own == first for own in of_runs.values()):
+        cells = columns.distinct(name).cells
+        tells_all = columns.combinations([*keys, name]) == rows
+        if tells_all and np.all(rows_of_runs == len(cells)) and all(map(_is_whole, cells)):
             return name
     return ""
 
@@ -117,7 +123,7 @@ def _is_whole(cell: object) -> bool:
 
 def _ask(
     source: str,
-    columns: Mapping[str, Sequence[object]],
+    columns: CellColumns,
     used: Mapping[str, str],
     run: str,
     distinct: int,

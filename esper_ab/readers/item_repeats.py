@@ -8,7 +8,7 @@ import numpy as np
 
 from esper_ab.contracts.wording import counted
 from esper_ab.readers.item_layout import ItemLayout
-from esper_ab.stats.item_scores import Ints
+from esper_ab.stats.floats import Ints, distinct
 from esper_ab.verdict.item_table import ItemTable
 
 
@@ -23,9 +23,11 @@ def repeat_notes(
     if not layout.item or "repeat" in used:
         return ()
     cell = ((table.group * len(table.runs) + table.run) * len(table.tasks) + table.task) * len(table.items) + table.item
+    if distinct(cell) == cell.size:
+        return ()
     _, first, of_row, rows = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
     repeated = np.flatnonzero(rows[of_row] > 1)
-    if not repeated.size or _told_apart(columns, {*used.values(), layout.item, layout.cluster}, of_row, repeated):
+    if _told_apart(columns, {*used.values(), layout.item, layout.cluster}, of_row, repeated):
         return ()
     later = repeated[repeated != first[of_row[repeated]]]
     earliest = int(later[0])

@@ -18,7 +18,9 @@ from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer, with_profiles
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.observations import Observation, Observations
+from esper_ab.verdict.observation import Observation
+from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.runs import Runs
 from esper_ab.verdict.scale import Scale
 
 
@@ -36,7 +38,7 @@ def observe_parts(source: str, histories: Mapping[str, tuple[Path, History]], sc
     return Observations(
         source=source,
         pair_column="replicate",
-        rows=tuple(rows),
+        rows=Runs.of(rows),
         facts={task: facts_of(history, progress_of(history)) for task, (_, history) in histories.items()},
     )
 

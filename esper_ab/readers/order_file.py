@@ -21,7 +21,9 @@ from esper_ab.formats.cells import cell_text, outcome_of
 from esper_ab.formats.csv_table import read_table
 from esper_ab.formats.source_table import Cells
 from esper_ab.verdict.analysis_plan import AnalysisPlan
-from esper_ab.verdict.observations import Observation, Observations
+from esper_ab.verdict.observation import Observation
+from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.runs import Runs
 from esper_ab.verdict.trials import Trials
 
 COLUMNS = ("trial", "arm", "item", "outcome")
@@ -80,7 +82,7 @@ def read_order(plan: AnalysisPlan, file: Path) -> Observations:
     return Observations(
         source=source,
         pair_column=unit,
-        rows=tuple(_observed(plan, source, rows)),
+        rows=Runs.of(_observed(plan, source, rows)),
         outcome_column="outcome",
         departures=departures,
     )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
 import numpy as np
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import counted
+from esper_ab.readers.cell_columns import CellColumns
+from esper_ab.stats.floats import Ints
 from esper_ab.verdict.item_table import ItemTable
-from esper_ab.verdict.observations import Observation
+from esper_ab.verdict.names import Names
+from esper_ab.verdict.runs import Runs
 
 _COLUMNS = ("state", "status")  # names of the column, in lower case
 _DONE = frozenset({"finished", "completed", "complete", "success", "succeeded", "done"})
@@ -26,40 +28,30 @@ class _States:
     """A column of states of runs."""
 
     name: str
-    of_rows: list[str]
+    of_rows: Names
 
 
 def without_crashed(
-    source: str, columns: Mapping[str, Sequence[object]], used: Collection[str], rows: Sequence[Observation]
-) -> tuple[list[Observation], tuple[str, ...]]:
-    """Return the rows, in which crashed runs are lost, and a note that says so; unchanged without a column of states.
+    source: str, columns: CellColumns, used: Collection[str], runs: Runs
+) -> tuple[Runs, tuple[str, ...]]:
+    """Return the runs, in which crashed runs are lost, and a note that says so; unchanged without a column of states.
 
     A column has states if it is called "state" or "status", is not among the `used` ones, and has nothing but words for
     states of runs. Raises UsageError if a run has not ended.
     """
     states = _states(columns, used)
     if states is None:
-        return list(rows), ()
-    _refuse_running(source, states, [row.row for row in rows])
-    kept = list[Observation]()
-    lost = list[Observation]()
-    for row, state in zip(rows, states.of_rows, strict=True):
-        if state in _LOST:
-            lost.append(row)
-            kept.append(msgspec.structs.replace(row, value=None))
-        else:
-            kept.append(row)
-    if all(row.value is None for row in lost):
-        return kept, ()
-    return kept, (_note(states, [row.group for row in lost]),)
+        return runs, ()
+    _refuse_running(source, states, runs.row)
+    crashed = states.of_rows.among(_LOST)
+    without = replace(runs, value=np.where(crashed, np.nan, runs.value))
+    if runs.lost[crashed].all():
+        return without, ()
+    return without, (_note(states, runs.group.of_rows(np.flatnonzero(crashed))),)
 
 
 def without_crashed_items(
-    source: str,
-    columns: Mapping[str, Sequence[object]],
-    used: Collection[str],
-    table: ItemTable,
-    row_numbers: Sequence[int],
+    source: str, columns: CellColumns, used: Collection[str], table: ItemTable, row_numbers: Sequence[int]
 ) -> tuple[ItemTable, tuple[str, ...]]:
     """Return the table of items, in which crashed runs have no scores, and a note that says so.
 
@@ -71,12 +63,12 @@ def without_crashed_items(
     if states is None or table.runs == ("",):
         return table, ()
     run = table.group * len(table.runs) + table.run
-    distinct, state = np.unique(states.of_rows, return_inverse=True)
+    state = states.of_rows.codes
     runs, first, of_row = np.unique(run, return_index=True, return_inverse=True)
     if not np.array_equal(state, state[first][of_row]):
         return table, ()
     _refuse_running(source, states, row_numbers)
-    crashed = np.isin(distinct, list(_LOST))[state]
+    crashed = states.of_rows.among(_LOST)
     if not np.isfinite(table.score[crashed]).any():
         return table, ()
     lost_runs = runs[np.isin(runs, run[crashed])]
@@ -84,21 +76,24 @@ def without_crashed_items(
     return replace(table, score=np.where(crashed, np.nan, table.score)), (_note(states, groups),)
 
 
-def _states(columns: Mapping[str, Sequence[object]], used: Collection[str]) -> _States | None:
+def _states(columns: CellColumns, used: Collection[str]) -> _States | None:
     name = next((name for name in columns if name.strip().lower() in _COLUMNS and name not in used), "")
-    states = [str(cell).strip().lower() for cell in columns.get(name, ())]
-    if not states or not {*states} <= _DONE | _LOST | _RUNNING:
+    if name not in columns:
+        return None
+    states = columns.distinct(name).names(lambda cell, _: str(cell).strip().lower())
+    if not {*states.names} <= _DONE | _LOST | _RUNNING:
         return None
     return _States(name, states)
 
 
-def _refuse_running(source: str, states: _States, row_numbers: Sequence[int]) -> None:
-    for number, state in zip(row_numbers, states.of_rows, strict=True):
-        if state in _RUNNING:
-            raise UsageError(
-                f"{source}, row {number}, column {states.name}: the run is {state}, so its outcome is not final; "
-                "remove the row, or export the table again when the run has ended"
-            )
+def _refuse_running(source: str, states: _States, row_numbers: Sequence[int] | Ints) -> None:
+    running = np.flatnonzero(states.of_rows.among(_RUNNING))
+    if running.size:
+        row = int(running[0])
+        raise UsageError(
+            f"{source}, row {row_numbers[row]}, column {states.name}: the run is {states.of_rows[row]}, so its outcome "
+            "is not final; remove the row, or export the table again when the run has ended"
+        )
 
 
 def _note(states: _States, groups_of_lost: Sequence[str]) -> str:

@@ -18,7 +18,6 @@ from esper_ab.stats.text import digits_for
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.level_words import level_rule
-from esper_ab.verdict.observations import Observation
 from esper_ab.verdict.profiles import HONEST_FROM, Aggregate
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.sentences import rule_sentence
@@ -223,21 +222,22 @@ def verdicts(result: Answer, task: str) -> Verdicts:
     mark = _mark(result)
     if result.exploratory and len(compared) > 1 and all(item.verdict is Verdict.NO_INFERENCE for item in compared):
         values = {group: _values(result, group, task) for group in result.design.groups}
-        lost = {group: len(_runs(result, group, task)) - len(outcomes) for group, outcomes in values.items()}
+        lost = {group: _lost(result, group, task) for group in values}
         card = Card(f"{mark}{Verdict.NO_INFERENCE}", describe_too_few_runs(result, compared, values, lost))
         return Verdicts((card,), compared[0].question.scope, where=heading(task))
     cards, shared = cards_of(compared, mark)
     return Verdicts(cards, compared[0].question.scope, shared, heading(task))
 
 
-def _runs(result: Answer, group: str, task: str) -> list[Observation]:
-    """Return the runs of a group in one task; none for the mean over tasks."""
-    return [run for run in result.observations.rows if run.group == group and run.task == task]
+def _lost(result: Answer, group: str, task: str) -> int:
+    """Return the number of lost runs of a group in one task; 0 for the mean over tasks."""
+    observations = result.observations
+    return int(observations.rows.lost[observations.rows.cells.rows_in(group, task)].sum())
 
 
 def _values(result: Answer, group: str, task: str) -> list[float]:
     """Return the outcomes of a group in one task; none for the mean over tasks."""
-    return [run.value for run in _runs(result, group, task) if run.value is not None]
+    return list(result.observations.rows.outcomes(group, task).tolist())
 
 
 def _groups(result: Answer) -> Table:
@@ -251,7 +251,7 @@ def _groups(result: Answer) -> Table:
             title = f"{scale.task}, {title}"
         for group in result.design.groups:
             values = _values(result, group, scale.task)
-            lost = len(_runs(result, group, scale.task)) - len(values)
+            lost = _lost(result, group, scale.task)
             least = number(min(values, default=None), digits)
             most = number(max(values, default=None), digits)
             rows.append((group, title, str(len(values)), str(lost), mean_and_sd(values, digits), least, most))

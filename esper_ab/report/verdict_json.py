@@ -14,6 +14,7 @@ from esper_ab.design.half_interval import HalfInterval
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.settings.eval_episodes import EvaluationNoise
+from esper_ab.stats.pair import Samples
 from esper_ab.verdict.comparison import Comparison
 
 VERDICT_SCHEMA = 8
@@ -156,6 +157,15 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "inconclusive": comparison.inconclusive,
         "unaudited": comparison.unaudited,
         "looks": progress.looks,
-        "pairs": comparison.pairs,
-        "samples": comparison.samples,
+        "pairs": tuple(comparison.pairs),
+        "samples": None if comparison.samples is None else _samples(comparison.samples),
     }
+
+
+def _samples(samples: Samples) -> dict[str, list[float] | list[int]]:
+    """Return the outcomes of unpaired runs and, if looks were planned, the replicates of these."""
+    columns = {"a": samples.a.tolist(), "b": samples.b.tolist()}
+    for name, places in (("places_a", samples.places_a), ("places_b", samples.places_b)):
+        if places is not None and places.size:
+            columns[name] = places.tolist()
+    return columns

@@ -8,17 +8,16 @@ has. With one position, this is the plain paired t-test.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
-from esper_ab.stats.design_matrix import design_matrix, estimable
+from esper_ab.stats.design_matrix import design_matrix, estimable, rank
 from esper_ab.stats.distributions import t_isf, t_sf
-from esper_ab.stats.floats import Floats, norm, two
-from esper_ab.stats.rounding import alike, degenerate, rounding
+from esper_ab.stats.floats import Floats, exact_sum, norm, two
+from esper_ab.stats.rounding import alike, rests_on_others, rounding
 
 
 class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,29 +72,27 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
         return anytime_interval(self.mean, se, self.df, self.information, evidence)
 
 
-def adjusted_difference(
-    a: ArrayLike, b: ArrayLike, sides: Sequence[tuple[int, int]], positions: int
-) -> AdjustedDifference | None:
-    """Estimate tau from a, b [pairs]; if `positions` is 1, nothing is adjusted for.
+def adjusted_difference(a: ArrayLike, b: ArrayLike, sides: ArrayLike, positions: int) -> AdjustedDifference | None:
+    """Estimate tau from a, b [pairs] with `sides` [pairs, 2]; if `positions` is 1, nothing is adjusted for.
 
     Return None if there are no pairs, or if tau is aliased with position effects.
     """
     x, y = two(a, b)
-    if len(sides) != x.size:
-        raise ValueError(f"there must be one side per pair, not {len(sides)} sides and {x.size} pairs")
+    matrix = design_matrix(sides, positions)
+    if len(matrix) != x.size:
+        raise ValueError(f"there must be one side per pair, not {len(matrix)} sides and {x.size} pairs")
     d = x - y
     pairs = int(d.size)
-    matrix = design_matrix(sides, positions)
     if not estimable(matrix):
         return None
     # [q, q]; positions that never occur get zero
     inverse = np.asarray(np.linalg.pinv(matrix.T @ matrix), dtype=np.float64)
     solution = inverse @ (matrix.T @ d)
     if positions == 1:
-        mean = math.fsum(d) / pairs
+        mean = exact_sum(d) / pairs
     else:
         mean = float(solution[0])
-    df = int(pairs - np.linalg.matrix_rank(matrix))
+    df = pairs - rank(matrix)
     information = 1.0 / float(inverse[0, 0])
     none = AdjustedDifference(
         pairs=pairs, mean=mean, sd=None, se=None, t=None, df=df, p=None, information=information, positions=()
@@ -104,10 +101,11 @@ def adjusted_difference(
         return none
     residuals = d - matrix @ solution
     without_spread = bool(np.all(np.abs(residuals) <= rounding(x, y)))  # beside the positions
-    if without_spread or alike(x, y) == pairs:
+    most_alike = alike(x, y)
+    if without_spread or most_alike == pairs:
         return msgspec.structs.replace(none, sd=0.0)
     sd = norm(residuals) / math.sqrt(df)
-    if degenerate(x, y):
+    if rests_on_others(most_alike, pairs):
         return msgspec.structs.replace(none, sd=sd)
     se = sd / math.sqrt(information)
     t = mean / se
@@ -122,10 +120,10 @@ def _position_effects(
     """Return the position effects, with intervals, for the columns whose effect can be estimated."""
     effects = []
     bound = float(t_isf(0.025, df))
-    rank = np.linalg.matrix_rank(matrix)
+    whole = rank(matrix)
     for column in range(1, matrix.shape[1]):
         others = np.delete(matrix, column, axis=1)
-        if np.linalg.matrix_rank(others) == rank:
+        if rank(others) == whole:
             continue
         half = bound * sd * math.sqrt(float(inverse[column, column]))
         value = float(solution[column])

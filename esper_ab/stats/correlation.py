@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from esper_ab.stats.floats import Floats, norm, two
+from esper_ab.stats.floats import Floats, exact_sum, norm, two
 from esper_ab.stats.ranks import mid_ranks
 from esper_ab.stats.rounding import ROUNDING
 
@@ -39,7 +37,10 @@ def _constant(values: Floats) -> bool:
 
 def pearson(a: Floats, b: Floats) -> float:
     """Return Pearson's r. Sums are rounded exactly, so r does not depend on the order of the observations."""
-    da = a - math.fsum(a) / a.size
-    db = b - math.fsum(b) / b.size
-    r = math.fsum((da / norm(da)) * (db / norm(db)))
+    return pearson_of_deviations(a - exact_sum(a) / a.size, b - exact_sum(b) / b.size)
+
+
+def pearson_of_deviations(da: Floats, db: Floats) -> float:
+    """Return Pearson's r from the deviations from both means."""
+    r = exact_sum((da / norm(da)) * (db / norm(db)))
     return min(1.0, max(-1.0, r))

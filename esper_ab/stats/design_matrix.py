@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from esper_ab.stats.floats import Floats
 
 
-def design_matrix(sides: Sequence[tuple[int, int]], positions: int) -> Floats:
-    """Return the design matrix, [pairs, positions].
+def design_matrix(sides: ArrayLike, positions: int) -> Floats:
+    """Return the design matrix, [pairs, positions]. `sides`: the positions of a and b [pairs, 2].
 
     Its first column, for tau, is 1. Each further column, for a position except the first, is +1 if a has that position
     and -1 if b has it.
     """
-    matrix = np.zeros((len(sides), positions))
+    of_pairs = np.asarray(sides, dtype=np.int64).reshape(-1, 2)
+    matrix = np.zeros((len(of_pairs), positions))
+    if positions > 1:
+        rows = np.arange(len(of_pairs))
+        matrix[rows, of_pairs[:, 0]] += 1.0
+        matrix[rows, of_pairs[:, 1]] -= 1.0
     matrix[:, 0] = 1.0
-    for row, (a, b) in enumerate(sides):
-        if positions > 1 and a:
-            matrix[row, a] += 1.0
-        if positions > 1 and b:
-            matrix[row, b] -= 1.0
     return matrix
 
 
@@ -32,5 +31,12 @@ def estimable(matrix: Floats) -> bool:
         return False
     others = 0
     if columns > 1:
-        others = int(np.linalg.matrix_rank(matrix[:, 1:]))
-    return int(np.linalg.matrix_rank(matrix)) > others
+        others = rank(matrix[:, 1:])
+    return rank(matrix) > others
+
+
+def rank(matrix: Floats) -> int:
+    """Return the rank of `matrix` [pairs, q]; a single column needs no decomposition."""
+    if matrix.shape[1] == 1:
+        return int(matrix.any())
+    return int(np.linalg.matrix_rank(matrix))

@@ -10,7 +10,6 @@ replicates, r = sum e_i e_i+1 / sum e_i^2, against its moments for independent n
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -19,7 +18,7 @@ from esper_ab.stats.design_matrix import design_matrix
 from esper_ab.stats.distributions import norm_sf, t_sf
 from esper_ab.stats.floats import Floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Pairs
 from esper_ab.stats.rounding import degenerate, resolution
 
 
@@ -32,18 +31,18 @@ class Drift(msgspec.Struct, frozen=True, kw_only=True):
     autocorrelation_p: float  # one-sided
 
 
-def drift(pairs: Sequence[Pair], positions: int) -> Drift | None:
+def drift(pairs: Pairs, positions: int) -> Drift | None:
     """Compute trend and autocorrelation; if `positions` is 1, nothing is adjusted for.
 
     Return None if there are fewer than 6 pairs, too little variation, or no residual degree of freedom.
     """
-    ordered = sorted(pairs, key=lambda pair: pair.replicate)
-    a = np.array([pair.a for pair in ordered])
-    b = np.array([pair.b for pair in ordered])
+    ordered = pairs.ordered()
+    a = ordered.a
+    b = ordered.b
     if len(ordered) < LEAST_PAIRS or degenerate(a, b):
         return None
     d = a - b
-    time = np.array([float(pair.replicate) for pair in ordered])
+    time = ordered.replicate.astype(np.float64)
     basis = _basis_of_positions(ordered, positions)
     residuals = d - basis @ (basis.T @ d)
     clock = time - basis @ (basis.T @ time)
@@ -69,9 +68,9 @@ def drift(pairs: Sequence[Pair], positions: int) -> Drift | None:
     )
 
 
-def _basis_of_positions(pairs: Sequence[Pair], positions: int) -> Floats:
+def _basis_of_positions(pairs: Pairs, positions: int) -> Floats:
     """Return an orthonormal basis, [pairs, rank], of the mean and the position effects."""
-    matrix = design_matrix([(pair.position_a, pair.position_b) for pair in pairs], positions)
+    matrix = design_matrix(pairs.sides, positions)
     left, _, _ = np.linalg.svd(matrix, full_matrices=False)
     return np.asarray(left[:, : np.linalg.matrix_rank(matrix)])
 

@@ -1,4 +1,4 @@
-"""Arrays of 64-bit floats, which all statistics compute with."""
+"""Arrays of 64-bit numbers, which all statistics compute with."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
@@ -27,9 +28,20 @@ def two(a: ArrayLike, b: ArrayLike) -> tuple[Floats, Floats]:
     return x, y
 
 
+def distinct(values: Floats | Ints) -> int:
+    """Return how many distinct numbers there are in `values` [n]; much faster than `np.unique` among many."""
+    in_order = np.sort(values)
+    return min(1, in_order.size) + int(np.count_nonzero(in_order[1:] != in_order[:-1]))
+
+
+def exact_sum(values: Floats) -> float:
+    """Return the sum of `values`, rounded once, so that it does not depend on their order."""
+    return math.fsum(values.tolist())  # a list is summed three times as fast as an array
+
+
 def norm(values: Floats) -> float:
     """Return the root of the sum of squares of `values`, in any order; no square overflows or underflows."""
     largest = float(np.max(np.abs(values)))
     _, exponent = math.frexp(largest)
     scaled = np.ldexp(values, -exponent)
-    return math.ldexp(math.sqrt(math.fsum(scaled**2)), exponent)
+    return math.ldexp(math.sqrt(exact_sum(scaled**2)), exponent)

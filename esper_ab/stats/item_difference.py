@@ -17,8 +17,8 @@ import numpy as np
 
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.distributions import t_isf, t_sf
-from esper_ab.stats.floats import Floats
-from esper_ab.stats.item_scores import Ints, ItemScores, item_weights
+from esper_ab.stats.floats import Floats, Ints, distinct, exact_sum
+from esper_ab.stats.item_scores import ItemScores, item_weights
 from esper_ab.stats.item_variance import effective_clusters, item_variance, residual_variance
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.rounding import degenerate, resolution, rests_on_few, steady
@@ -86,13 +86,13 @@ def item_difference(scores: ItemScores, level: ItemLevel) -> ItemDifference:
     untested = ItemDifference(
         level=level,
         name=_name(scores, level),
-        mean=math.fsum(outcomes_a) / outcomes_a.size - math.fsum(outcomes_b) / outcomes_b.size,
+        mean=exact_sum(outcomes_a) / outcomes_a.size - exact_sum(outcomes_b) / outcomes_b.size,
         se=None,
         df=0.0,
         t=None,
         p=None,
         items=min(weights_a.size, weights_b.size),
-        clusters=min(np.unique(scores.clusters).size, np.unique(scores.clusters_of_b).size),
+        clusters=min(distinct(scores.clusters), distinct(scores.clusters_of_b)),
         effective_clusters=min(
             effective_clusters(scores.clusters, weights_a), effective_clusters(scores.clusters_of_b, weights_b)
         ),
@@ -112,16 +112,16 @@ def item_difference(scores: ItemScores, level: ItemLevel) -> ItemDifference:
 def _compare_runs(a: Floats, b: Floats, *, paired: bool) -> AdjustedDifference | None:
     """Test the outcomes of runs as if the items were fixed."""
     if paired:
-        return adjusted_difference(a, b, [(0, 0)] * a.size, 1)
-    return welch(a.tolist(), b.tolist())
+        return adjusted_difference(a, b, np.zeros((a.size, 2), dtype=np.int64), 1)
+    return welch(a, b)
 
 
 def _name(scores: ItemScores, level: ItemLevel) -> str:
     if level == "trainings":
         return "t over runs and items"
-    each_alone = np.unique(scores.clusters).size == scores.clusters.size
+    each_alone = distinct(scores.clusters) == scores.clusters.size
     if scores.clusters_b is not None:
-        each_alone = each_alone and np.unique(scores.clusters_b).size == scores.clusters_b.size
+        each_alone = each_alone and distinct(scores.clusters_b) == scores.clusters_b.size
     return "t over items" if each_alone else "t over clusters of items"
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from esper_ab.stats.floats import Floats, floats
-
-Ints = NDArray[np.int64]
+from esper_ab.stats.floats import Floats, Ints, floats
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

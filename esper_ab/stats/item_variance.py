@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from esper_ab.stats.floats import Floats, floats
-from esper_ab.stats.item_scores import Ints, ItemScores, item_weights
+from esper_ab.stats.floats import Floats, Ints, floats
+from esper_ab.stats.item_scores import ItemScores, item_weights
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,10 +1,18 @@
-"""A pair of runs, with the outcomes of two groups in one replicate. It is the unit of every test of paired runs."""
+"""Pairs of runs, with the outcomes of two groups in one replicate each: the units of every test of paired runs.
+
+Outcomes are kept in columns, because there may be a million of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
 
 import msgspec
+import numpy as np
+
+from esper_ab.stats.floats import Bools, Floats, Ints
 
 
 class Pair(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -17,49 +25,150 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     position_b: int
 
 
-class Samples(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The outcomes of two groups of unpaired runs; `len()` is the size of the smaller group."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pairs(Sequence[Pair]):
+    """Pairs in columns, all [pairs]; a `Pair` is made only where one is asked for."""
 
-    a: tuple[float, ...]
-    b: tuple[float, ...]
-    # The replicate of each outcome, for runs whose looks were planned; (): all runs belong to every look.
-    places_a: tuple[int, ...] = ()
-    places_b: tuple[int, ...] = ()
+    replicate: Ints
+    a: Floats
+    b: Floats
+    position_a: Ints
+    position_b: Ints
+
+    @classmethod
+    def of(cls, pairs: Iterable[Pair]) -> Pairs:
+        """Return these pairs in columns."""
+        listed = list(pairs)
+        return cls(
+            replicate=np.array([pair.replicate for pair in listed], dtype=np.int64),
+            a=np.array([pair.a for pair in listed], dtype=np.float64),
+            b=np.array([pair.b for pair in listed], dtype=np.float64),
+            position_a=np.array([pair.position_a for pair in listed], dtype=np.int64),
+            position_b=np.array([pair.position_b for pair in listed], dtype=np.int64),
+        )
+
+    @property
+    def differences(self) -> Floats:
+        """The difference a - b of each pair [pairs]."""
+        return self.a - self.b
+
+    @property
+    def sides(self) -> Ints:
+        """The positions of a and of b in each pair [pairs, 2]."""
+        return np.stack((self.position_a, self.position_b), axis=1)
+
+    def ordered(self) -> Pairs:
+        """Return the pairs in the order of their replicates."""
+        if np.all(self.replicate[1:] >= self.replicate[:-1]):
+            return self
+        return self.taken(np.argsort(self.replicate, kind="stable"))
+
+    def taken(self, places: Ints | Bools | slice) -> Pairs:
+        """Return the pairs at these places, in this order, or those for which a mask is True."""
+        return Pairs(
+            replicate=self.replicate[places],
+            a=self.a[places],
+            b=self.b[places],
+            position_a=self.position_a[places],
+            position_b=self.position_b[places],
+        )
+
+    def followed_by(self, others: Pairs) -> Pairs:
+        """Return these pairs, then the others."""
+        return Pairs(
+            replicate=np.concatenate((self.replicate, others.replicate)),
+            a=np.concatenate((self.a, others.a)),
+            b=np.concatenate((self.b, others.b)),
+            position_a=np.concatenate((self.position_a, others.position_a)),
+            position_b=np.concatenate((self.position_b, others.position_b)),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pairs) and all(map(np.array_equal, vars(self).values(), vars(other).values()))
+
+    def __hash__(self) -> int:
+        return hash(len(self))
 
     def __len__(self) -> int:
-        return min(len(self.a), len(self.b))
+        return self.a.size
+
+    def __iter__(self) -> Iterator[Pair]:
+        columns = [column.tolist() for column in (self.replicate, self.a, self.b, self.position_a, self.position_b)]
+        for replicate, a, b, position_a, position_b in zip(*columns, strict=True):
+            yield Pair(replicate=replicate, a=a, b=b, position_a=position_a, position_b=position_b)
+
+    @overload
+    def __getitem__(self, place: int) -> Pair: ...
+    @overload
+    def __getitem__(self, place: slice) -> Pairs: ...
+    def __getitem__(self, place: int | slice) -> Pair | Pairs:
+        if isinstance(place, slice):
+            return self.taken(place)
+        return Pair(
+            replicate=int(self.replicate[place]),
+            a=float(self.a[place]),
+            b=float(self.b[place]),
+            position_a=int(self.position_a[place]),
+            position_b=int(self.position_b[place]),
+        )
 
 
-Data = Sequence[Pair] | Samples  # of one comparison; only `verdict.look.effect_of` chooses the test
+NO_PAIRS = Pairs.of(())
 
 
-def before(data: Data, replicates: int) -> tuple[Pair, ...] | Samples:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Samples:
+    """The outcomes of two groups of unpaired runs; `len()` is the size of the smaller group."""
+
+    a: Floats
+    b: Floats
+    # The replicate of each outcome, for runs whose looks were planned; None: all runs belong to every look.
+    places_a: Ints | None = None
+    places_b: Ints | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Samples) and all(map(np.array_equal, vars(self).values(), vars(other).values()))
+
+    def __hash__(self) -> int:
+        return hash(len(self))
+
+    def __len__(self) -> int:
+        return min(self.a.size, self.b.size)
+
+
+Data = Pairs | Samples  # of one comparison; only `verdict.look.effect_of` chooses the test
+
+
+def before(data: Data, replicates: int) -> Data:
     """Return the pairs of the first `replicates` replicates, in order; for unpaired data, return the runs of these.
 
     Unpaired runs without replicates are all returned.
     """
     if isinstance(data, Samples):
         return _samples_before(data, replicates)
-    pairs = [pair for pair in data if pair.replicate < replicates]
-    pairs.sort(key=lambda pair: pair.replicate)
-    return tuple(pairs)
+    earlier = data.replicate < replicates
+    return (data if earlier.all() else data.taken(earlier)).ordered()
 
 
 def _samples_before(data: Samples, replicates: int) -> Samples:
-    if not data.places_a and not data.places_b:
+    if data.places_a is None or data.places_b is None:
         return data
-    earlier = [(place, value) for place, value in zip(data.places_a, data.a, strict=True) if place < replicates]
-    earlier_b = [(place, value) for place, value in zip(data.places_b, data.b, strict=True) if place < replicates]
+    earlier_a = data.places_a < replicates
+    earlier_b = data.places_b < replicates
     return Samples(
-        a=tuple(value for _, value in earlier),
-        b=tuple(value for _, value in earlier_b),
-        places_a=tuple(place for place, _ in earlier),
-        places_b=tuple(place for place, _ in earlier_b),
+        a=data.a[earlier_a],
+        b=data.b[earlier_b],
+        places_a=data.places_a[earlier_a],
+        places_b=data.places_b[earlier_b],
     )
 
 
-def outcomes(data: Data) -> tuple[list[float], list[float]]:
+def outcomes(data: Data) -> tuple[Floats, Floats]:
     """Return the outcomes of both groups."""
-    if isinstance(data, Samples):
-        return (list(data.a), list(data.b))
-    return ([pair.a for pair in data], [pair.b for pair in data])
+    return data.a, data.b
+
+
+def ends(data: Data) -> tuple[float, ...]:
+    """Return the least and the greatest outcome of each group; () for a group without runs."""
+    limits = [(float(side.min()), float(side.max())) for side in outcomes(data) if side.size]
+    return tuple(value for of_group in limits for value in of_group)

@@ -6,9 +6,10 @@ The unit is one pair of runs (one replicate), never an episode.
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 from numpy.typing import ArrayLike
 
-from esper_ab.stats.adjusted_difference import adjusted_difference
+from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.floats import Floats, two
 
 
@@ -43,11 +44,16 @@ def differences(a: ArrayLike, b: ArrayLike) -> Floats:
 def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> PairedDifference:
     """Compute Student's paired t-test of a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 df."""
     n = int(differences(a, b).size)
-    adjusted = adjusted_difference(a, b, [(0, 0)] * n, 1)
+    adjusted = adjusted_difference(a, b, np.zeros((n, 2), dtype=np.int64), 1)
     assert adjusted is not None  # there are pairs, and one position only
+    return without_positions(adjusted, level)
+
+
+def without_positions(adjusted: AdjustedDifference, level: float) -> PairedDifference:
+    """Return a difference that is adjusted for nothing as Student's paired t-test, with the interval at `level`."""
     low, high = adjusted.interval(1.0 - level) or (None, None)
     return PairedDifference(
-        pairs=n,
+        pairs=adjusted.pairs,
         mean=adjusted.mean,
         sd=adjusted.sd,
         se=adjusted.se,
@@ -55,6 +61,6 @@ def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Paired
         high=high,
         level=level,
         t=adjusted.t,
-        df=n - 1,
+        df=adjusted.pairs - 1,
         p=adjusted.p,
     )

@@ -14,14 +14,16 @@ Newcombe (1998a), Statistics in Medicine 17, 873-890; (1998b), 17, 2635-2650.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
 
 from esper_ab.stats.anytime_t import anytime_interval
 from esper_ab.stats.boschloo import boschloo
 from esper_ab.stats.distributions import norm_isf
 from esper_ab.stats.fisher import fisher_p
+from esper_ab.stats.floats import floats
 from esper_ab.stats.mcnemar import mcnemar_p
 from esper_ab.stats.wilson import wilson
 
@@ -114,15 +116,17 @@ def _square_and_add(x: float, y: float, phi: float) -> float:
     return math.sqrt(max(square, 0.0))
 
 
-def proportions(a: Sequence[float], b: Sequence[float], success: float, *, paired: bool) -> Proportions:
+def proportions(a: ArrayLike, b: ArrayLike, success: float, *, paired: bool) -> Proportions:
     """Compare a [n] and b [m], whose values are all 0 or `success`; n, m > 0, and n = m if `paired`."""
-    x = a.count(success)
-    y = b.count(success)
-    n = len(a)
-    m = len(b)
+    successes_a = floats(a) == success
+    successes_b = floats(b) == success
+    x = int(np.sum(successes_a))
+    y = int(np.sum(successes_b))
+    n = successes_a.size
+    m = successes_b.size
     both = None
     if paired:
-        both = sum(outcome_a == outcome_b == success for outcome_a, outcome_b in zip(a, b, strict=True))
+        both = int(np.sum(successes_a & successes_b))
         name = "exact McNemar test"
         p = mcnemar_p(x - both, y - both)
     elif n * m <= _MOST_TABLES:

@@ -22,9 +22,10 @@ def resolution(*outcomes: ArrayLike) -> float:
     a few large outcomes, such as penalties, do not make all others equal.
     """
     sizes = np.abs(np.vstack(outcomes)).max(axis=0, initial=0.0)
-    sizes = np.sort(sizes[sizes > 0.0])
+    sizes = sizes[sizes > 0.0]
     if sizes.size:
-        return max(_TINY, _SAME * float(sizes[(sizes.size - 1) // 4]))
+        quartile = (sizes.size - 1) // 4
+        return max(_TINY, _SAME * float(np.partition(sizes, quartile)[quartile]))
     return 0.0
 
 
@@ -86,6 +87,9 @@ def degenerate(a: ArrayLike, b: ArrayLike) -> bool:
     because a claim would then depend on these few, or on a standard deviation of 0. Differences that vary only by
     `rounding` count as equal.
     """
-    count = np.size(a)
-    most = alike(a, b)
-    return count > 1 and 2 * most > count and count - most < LEAST_PAIRS
+    return rests_on_others(alike(a, b), np.size(a))
+
+
+def rests_on_others(alike_ones: int, count: int) -> bool:
+    """True if more than half of `count` numbers are equal, and so few are different that a claim would rest on them."""
+    return count > 1 and 2 * alike_ones > count and count - alike_ones < LEAST_PAIRS

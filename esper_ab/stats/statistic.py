@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
+from esper_ab.stats.floats import Floats, floats
 from esper_ab.stats.text import signed, with_unit
 
 Result = TypeVar("Result")
@@ -41,7 +43,7 @@ class Statistic(Generic[Result]):
     label: str  # of its row in the report
     kind: Literal["test", "effect"]  # tests are listed before sizes of the effect
     place: int  # sort key within its kind, ascending
-    compute: Callable[[Sequence[float], Sequence[float], Generator], Result | None]  # from a, b [pairs >= 2]
+    compute: Callable[[Floats, Floats, Generator], Result | None]  # from a, b [pairs >= 2]
     show: Callable[[Result, ComparisonContext], str]  # its value with interval, in words; "": no row
     caveats: Callable[[Result, ComparisonContext], Iterable[str]] = lambda *_: ()  # sentences beside its value
     # A sentence that questions the verdict; "": none.
@@ -52,15 +54,16 @@ class Statistic(Generic[Result]):
     of_unpaired: bool = False  # ... if runs form no pairs, and the groups may differ in number
     of_binary: bool = True  # ... if every outcome is 0 or 1
 
-    def of(self, a: Sequence[float], b: Sequence[float], rng_seed: int, *, lower: bool = False) -> Result | None:
+    def of(self, a: ArrayLike, b: ArrayLike, rng_seed: int, *, lower: bool = False) -> Result | None:
         """Compute the statistic from outcomes a, b [pairs]; None if it is undefined.
 
         `lower` says whether lower outcomes are better. Each statistic has its own random generator, so that its result
         does not depend on which other statistics exist.
         """
-        if len(a) < 2 or not b or (a == b and not self.of_equal):
+        x = floats(a)
+        y = floats(b)
+        if x.size < 2 or not y.size or (np.array_equal(x, y) and not self.of_equal):
             return None
         if self.orders and lower:
-            a = [-value for value in a]
-            b = [-value for value in b]
-        return self.compute(a, b, np.random.default_rng(rng_seed))
+            return self.compute(-x, -y, np.random.default_rng(rng_seed))
+        return self.compute(x, y, np.random.default_rng(rng_seed))

@@ -9,14 +9,14 @@ spread counts as at least two thirds of that of the larger group (docs/internals
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import msgspec
 import numpy as np
+from numpy.typing import ArrayLike
 
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.distributions import t_sf
-from esper_ab.stats.floats import floats, norm
+from esper_ab.stats.floats import Floats, exact_sum, floats, norm
 from esper_ab.stats.rounding import rests_on_few, steady
 from esper_ab.stats.skewness import skewness
 
@@ -24,7 +24,7 @@ _SKEWED = 0.5  # larger |skewness| of a group: its law may have a tail
 _LEAST_SPREAD = 2.0 / 3.0  # of the smaller group, in SDs of the larger one
 
 
-def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
+def welch(a: ArrayLike, b: ArrayLike) -> AdjustedDifference | None:
     """Compare the means of a [n], b [m] with Welch's t-test; None if a group has no run.
 
     The standard error is Welch's. If n != m, it is at least that of a common standard deviation if the skewness of a
@@ -33,12 +33,16 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     The result has no test if neither group varies. It also has no test if more than half of all runs have the same
     outcome and fewer than LEAST_PAIRS runs have a different one, because a claim would depend on these few.
     """
-    if not a or not b:
+    x = floats(a)
+    y = floats(b)
+    n = x.size
+    m = y.size
+    if not n or not m:
         return None
     none = AdjustedDifference(
         name="Welch's t",
-        pairs=min(len(a), len(b)),
-        mean=math.fsum(a) / len(a) - math.fsum(b) / len(b),
+        pairs=min(n, m),
+        mean=exact_sum(x) / n - exact_sum(y) / m,
         sd=None,
         se=None,
         t=None,
@@ -47,18 +51,16 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
         information=0.0,
         positions=(),
     )
-    if none.pairs < 2 or rests_on_few([*a, *b]) or (steady(a, none.mean) and steady(b, none.mean)):
+    if none.pairs < 2 or rests_on_few(np.concatenate((x, y))) or (steady(x, none.mean) and steady(y, none.mean)):
         return none
-    n = len(a)
-    m = len(b)
-    spread_a = norm(floats(a) - np.mean(a))
-    spread_b = norm(floats(b) - np.mean(b))
+    spread_a = norm(x - np.mean(x))
+    spread_b = norm(y - np.mean(y))
     se_a = spread_a / math.sqrt(n * (n - 1))  # of the mean of a
     se_b = spread_b / math.sqrt(m * (m - 1))
     own = math.hypot(se_a, se_b)
     df = 1.0 / math.fsum([(se_a / own) ** 4 / (n - 1), (se_b / own) ** 4 / (m - 1)])
     common = math.hypot(spread_a, spread_b) * math.sqrt((n + m) / (n * m) / (n + m - 2))
-    if _skewed(a) or _skewed(b):
+    if _skewed(x) or _skewed(y):
         se = max(own, common)
     else:
         se = max(own, min(common, _least_se(n, se_a, m, se_b)))
@@ -66,7 +68,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> AdjustedDifference | None:
     return msgspec.structs.replace(none, se=se, t=t, df=df, p=float(2.0 * t_sf(abs(t), df)))
 
 
-def _skewed(outcomes: Sequence[float]) -> bool:
+def _skewed(outcomes: Floats) -> bool:
     return abs(skewness(outcomes) or 0.0) > _SKEWED
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from esper_ab.contracts.wording import listed, named
 from esper_ab.design.design import Contrast, Design, boundaries_of
 from esper_ab.stats.best_groups import may_be_best
+from esper_ab.stats.floats import Floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import outcomes
 from esper_ab.stats.text import percent
@@ -178,7 +179,7 @@ def _limits_with_losses(design: Design, look: Look, pairing: Pairing, *, against
 def _standings(
     plan: AnalysisPlan,
     pairs: Mapping[Contrast, _Pair],
-    samples: Mapping[str, Sequence[float]],
+    samples: Mapping[str, Floats],
     lost: Mapping[str, int],
 ) -> tuple[GroupStanding, ...] | None:
     """Return all groups, the best mean first; None if no group is left that may be the best."""
@@ -199,14 +200,14 @@ def _standings(
     among, behind = candidates
     standings = []
     for group, number in place.items():
-        if not samples[group]:
+        if not samples[group].size:
             return None
         limit = float(behind[number])
         standing = GroupStanding(
             group=group,
             runs=len(samples[group]),
             lost=lost[group],
-            mean=fmean(samples[group]),
+            mean=fmean(samples[group].tolist()),
             may_be_best=bool(among[number]),
             behind=None if math.isinf(limit) else limit,
         )
@@ -223,18 +224,15 @@ def _lost(pairings: Mapping[Contrast, Pairing]) -> dict[str, int]:
     return lost
 
 
-def _samples(
-    plan: AnalysisPlan, observations: Observations, pairings: Mapping[Contrast, Pairing]
-) -> dict[str, tuple[float, ...]]:
+def _samples(plan: AnalysisPlan, observations: Observations, pairings: Mapping[Contrast, Pairing]) -> dict[str, Floats]:
     """Return the outcomes of each group's runs or, for checkpoints, of its items."""
-    cells = observations.cells
     items_of_tasks = observations.items is not None and observations.items.level == "checkpoints"
     samples = {}
     for contrast, pairing in pairings.items():
         if contrast.a not in samples or contrast.b not in samples:
             if not (items_of_tasks and contrast.task == MEAN):  # in which each task has items of its own
-                pairing = sampled(cells, contrast, plan.scales, plan.replicates)
-            samples[contrast.a], samples[contrast.b] = map(tuple, outcomes(pairing.pairs))
+                pairing = sampled(observations.rows, contrast, plan.scales, plan.replicates)
+            samples[contrast.a], samples[contrast.b] = outcomes(pairing.pairs)
     return samples
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import fsum
+from collections.abc import Iterator
 
 from esper_ab.contracts.wording import n_pairs
-from esper_ab.stats.pair import Pair, outcomes
+from esper_ab.stats.floats import exact_sum
+from esper_ab.stats.pair import Pairs, ends
 from esper_ab.stats.statistic import ComparisonContext
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import Evidence
@@ -66,7 +66,7 @@ def _later_pairs_caveats(evidence: Evidence) -> Iterator[str]:
     if not later:
         return
     mean = _mean_difference(later)
-    mean_of_all = _mean_difference((*evidence.pairs[: evidence.used], *later))
+    mean_of_all = _mean_difference(evidence.pairs[: evidence.used].followed_by(later))
     if progress.decision == "equivalent":
         contradicts = abs(mean) >= evidence.design.margin
     else:
@@ -86,8 +86,8 @@ def _later_pairs_caveats(evidence: Evidence) -> Iterator[str]:
     )
 
 
-def _mean_difference(pairs: Sequence[Pair]) -> float:
-    return fsum(pair.a - pair.b for pair in pairs) / len(pairs)
+def _mean_difference(pairs: Pairs) -> float:
+    return exact_sum(pairs.differences) / len(pairs)
 
 
 def _row_caveats(evidence: Evidence) -> Iterator[str]:
@@ -109,13 +109,12 @@ def _row_caveats(evidence: Evidence) -> Iterator[str]:
 
 def _margin_caveats(evidence: Evidence) -> Iterator[str]:
     """Say that the margin is at least as large as the spread of all outcomes, as it is in a wrong unit."""
-    a, b = outcomes(evidence.data)
-    values = [*a, *b]
     if evidence.verdict not in CLAIMS or evidence.question.task == MEAN:
         return
-    if max(values) - min(values) <= evidence.design.margin:
-        low = evidence.design.value(min(values))
-        high = evidence.design.value(max(values))
+    limits = ends(evidence.data)
+    if max(limits) - min(limits) <= evidence.design.margin:
+        low = evidence.design.value(min(limits))
+        high = evidence.design.value(max(limits))
         yield (
             f"The margin of {evidence.design.margin_words} is at least as large as the spread of all outcomes "
             f"({low} to {high}): check its unit, unless the outcome varies so little."

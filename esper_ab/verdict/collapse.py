@@ -8,13 +8,13 @@ one, and the claim would survive it although it is false.
 
 from __future__ import annotations
 
-import math
-
 import msgspec
+import numpy as np
 
 from esper_ab.design.design import Design
+from esper_ab.stats.floats import exact_sum
 from esper_ab.stats.least_pairs import unseen_rate
-from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
+from esper_ab.stats.pair import Data, Pairs, Samples, before, ends
 from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.looks import ComparisonProgress, retake_look
 
@@ -43,8 +43,7 @@ def unseen(
     rate = unseen_rate(len(used))
     if design.worst is None:
         return Unseen(rate=rate, worst=None, survives=None)
-    a, b = outcomes(used)
-    worst = design.outcome.worst((design.worst, *a, *b))
+    worst = design.outcome.worst((design.worst, *ends(used)))
     ahead = progress.direction * design.outcome.sign
     survives = True
     if ahead >= 0.0:
@@ -54,18 +53,17 @@ def unseen(
     return Unseen(rate=rate, worst=worst, survives=survives)
 
 
-def _collapsed(used: tuple[Pair, ...] | Samples, worst: float, *, of_a: bool) -> Data:
+def _collapsed(used: Data, worst: float, *, of_a: bool) -> Data:
     """Add a pair in which one group (a if `of_a`, else b) has the outcome `worst` and the other group its mean outcome.
 
     For unpaired runs, add only the run with the worst outcome.
     """
     if isinstance(used, Samples):
         if of_a:
-            return Samples(a=(*used.a, worst), b=used.b)
-        return Samples(a=used.a, b=(*used.b, worst))
-    a, b = outcomes(used)
+            return Samples(a=np.append(used.a, worst), b=used.b)
+        return Samples(a=used.a, b=np.append(used.b, worst))
     if of_a:
-        added = msgspec.structs.replace(used[0], a=worst, b=math.fsum(b) / len(b))
+        added = msgspec.structs.replace(used[0], a=worst, b=exact_sum(used.b) / len(used))
     else:
-        added = msgspec.structs.replace(used[0], a=math.fsum(a) / len(a), b=worst)
-    return *used, added
+        added = msgspec.structs.replace(used[0], a=exact_sum(used.a) / len(used), b=worst)
+    return used.followed_by(Pairs.of([added]))

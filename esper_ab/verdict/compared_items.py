@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from esper_ab.stats.floats import Floats, floats
-from esper_ab.stats.item_scores import Ints, ItemScores, item_weights
+from esper_ab.stats.floats import Floats, Ints, distinct
+from esper_ab.stats.item_scores import ItemScores, item_weights
 from esper_ab.stats.pair import Data, Samples, outcomes
 from esper_ab.verdict.items_below import Level
 
@@ -38,11 +38,11 @@ class ComparedItems:
         """True for checkpoints whose items are all independent, so that tests of pairs and samples apply to items."""
         if self.level == "trainings" or self.tasks is not None:
             return False
-        return all(np.unique(clusters).size == clusters.size for clusters in (self.clusters, self.clusters_b))
+        return all(distinct(clusters) == clusters.size for clusters in (self.clusters, self.clusters_b))
 
     def scores(self, data: Data) -> ItemScores | None:
         """Return the scores below `data`; None if a group has none."""
-        a, b = map(floats, outcomes(data))
+        a, b = outcomes(data)
         if not a.size or not b.size:
             return None
         if self.level == "trainings":
@@ -56,7 +56,7 @@ class ComparedItems:
         places_a: Sequence[int] = range(a.size)
         places_b: Sequence[int] = range(b.size)
         if not isinstance(data, Samples):
-            places_a = places_b = [pair.replicate for pair in data]
+            places_a = places_b = data.replicate.tolist()
         return ItemScores(
             a=_shifted(self.a, places_a, a, item_weights(self.a, self.tasks)),
             b=_shifted(self.b, places_b, b, item_weights(self.b, self.tasks_b)),
@@ -71,7 +71,7 @@ class ComparedItems:
     def _scores_of_items(self, a: Floats, b: Floats, data: Data) -> ItemScores:
         """Return the scores of one checkpoint each; an item imputed to unpaired data is a cluster of its own."""
         if not isinstance(data, Samples):
-            places = [pair.replicate for pair in data]
+            places = data.replicate
             tasks = None if self.tasks is None else self.tasks[places]
             return ItemScores(
                 a=_unweighted(a, tasks),

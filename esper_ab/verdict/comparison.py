@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
 
+from esper_ab.design.design import Design
+from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.equivalence import Equivalence, equivalence
-from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
-from esper_ab.stats.paired_difference import paired_difference
+from esper_ab.stats.floats import Floats
+from esper_ab.stats.pair import NO_PAIRS, Data, Samples, before, outcomes
+from esper_ab.stats.paired_difference import PairedDifference, paired_difference, without_positions
 from esper_ab.stats.proportions import Proportions
 from esper_ab.verdict import caveats, headline, sentences
 from esper_ab.verdict.collapse import Unseen, unseen
@@ -83,9 +87,7 @@ def compare(
     return _judge(numbers, same_records, pairing.lost, touching)
 
 
-def _numbers(
-    question: Question, data: tuple[Pair, ...] | Samples, progress: ComparisonProgress, items: ComparedItems | None
-) -> Numbers:
+def _numbers(question: Question, data: Data, progress: ComparisonProgress, items: ComparedItems | None) -> Numbers:
     """Compute all numbers that follow from the runs and the looks."""
     paired = not isinstance(data, Samples)
     last = progress.last
@@ -99,7 +101,7 @@ def _numbers(
     binary = isinstance(effect, Proportions)
     plain = None
     if used and paired and not binary:
-        plain = paired_difference(a, b, 1.0 - alpha)
+        plain = _plain(question.design, a, b, effect, 1.0 - alpha)
     deciding = plain if effect is None else effect
     needed = None
     anew = None
@@ -111,7 +113,7 @@ def _numbers(
         question=question,
         progress=progress,
         items=items,
-        pairs=() if isinstance(data, Samples) else data,
+        pairs=NO_PAIRS if isinstance(data, Samples) else data,
         samples=data if isinstance(data, Samples) else None,
         used=len(used),
         effect=effect,
@@ -124,12 +126,19 @@ def _numbers(
     )
 
 
+def _plain(design: Design, a: Floats, b: Floats, effect: Effect | None, level: float) -> PairedDifference:
+    """Return the unadjusted paired t-test; the `effect` is that test already if it is adjusted for nothing."""
+    if isinstance(effect, AdjustedDifference) and not design.adjusted:
+        return without_positions(effect, level)
+    return paired_difference(a, b, level)
+
+
 def _equivalence_tests(question: Question, used: Data, effect: Effect | None, last: Look | None) -> Equivalence | None:
     """Run both one-sided t-tests at the margin, at the bound of the last look; None if that is not possible."""
     if effect is None or isinstance(effect, Proportions):
         return None
     a, b = outcomes(used)
-    if len(used) <= 1 or a == b or last is None or not last.equivalence_p:
+    if len(used) <= 1 or np.array_equal(a, b) or last is None or not last.equivalence_p:
         return None
     return equivalence(effect, question.design.margin, last.equivalence_p)
 
@@ -205,7 +214,7 @@ def _grounds_before_audit(numbers: Numbers, *, same_records: bool) -> Grounds:
     # Coarse or saturated outcomes can be equal although the records differ, so they do not show that the groups are
     # equal.
     pairs = numbers.pairs
-    all_equal = bool(pairs) and all(pair.a == pair.b for pair in pairs)
+    all_equal = bool(pairs) and np.array_equal(pairs.a, pairs.b)
     last = numbers.last_look
     return Grounds(
         pairs=numbers.sample.size,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from esper_ab.stats.floats import Floats
+from esper_ab.stats.floats import Floats, floats
 
 _DIGITS = 4  # significant digits from which equal outcomes are unusual
 # Copies are named, or asked about, if chance gives as many of them in fewer than this share of files.
@@ -26,19 +27,20 @@ _COARSE = 8  # outcomes are too coarse to tell if one run in this many coincides
 _NEAR = 1e-4  # spread within groups, relative to the difference between them
 
 
-def copies(groups: Mapping[str, Sequence[float]], chance: float = NAMED) -> dict[str, Counter[float]]:
+def copies(groups: Mapping[str, ArrayLike], chance: float = NAMED) -> dict[str, Counter[float]]:
     """Return by group how often each outcome occurs that occurs several times and is a copy, without empty groups.
 
     `groups`: the outcomes of all groups in one task, which share a cap and a floor. Equal outcomes are no copies if
     chance gives as many of them in at least this share of files.
     """
-    all_values = [value for values in groups.values() for value in values]
-    if not all_values:
+    of_groups = {group: floats(values) for group, values in groups.items()}
+    all_values = np.concatenate(list(of_groups.values()))
+    if not all_values.size:
         return {}
-    ends = {min(all_values), max(all_values)}
+    ends = {float(all_values.min()), float(all_values.max())}
     by_group = {}
-    for group, values in groups.items():
-        repeated = {value: n for value, n in Counter(values).items() if n > 1 and _significant(value) >= _DIGITS}
+    for group, values in of_groups.items():
+        repeated = {value: n for value, n in _repeated(values).items() if _significant(value) >= _DIGITS}
         between = max((n for value, n in repeated.items() if value not in ends), default=0)
         # A cap or a floor is reached more often than any other outcome.
         kept = Counter({value: n for value, n in repeated.items() if value not in ends or n <= between})
@@ -48,29 +50,35 @@ def copies(groups: Mapping[str, Sequence[float]], chance: float = NAMED) -> dict
     return by_group
 
 
-def equal_groups(a: Sequence[float], b: Sequence[float]) -> bool:
+def _repeated(values: Floats) -> Counter[float]:
+    """Return how often each outcome occurs that occurs several times, in the order of their first rows."""
+    distinct, numbers = np.unique(values, return_counts=True)
+    several = distinct[numbers > 1]
+    return Counter(values[np.isin(values, several)].tolist()) if several.size else Counter()
+
+
+def equal_groups(a: ArrayLike, b: ArrayLike) -> bool:
     """True if the outcomes a, b [pairs] are equal in every pair, vary, and mostly have four significant digits."""
-    if len(a) < 2 or list(a) != list(b) or len(set(a)) < 2:
+    x = floats(a)
+    if x.size < 2 or not np.array_equal(x, floats(b)) or not np.ptp(x):
         return False
-    fine = sum(_significant(value) >= _DIGITS for value in a)
-    return 2 * fine >= len(a)
+    fine = sum(_significant(value) >= _DIGITS for value in x.tolist())
+    return 2 * fine >= x.size
 
 
-def near_copies(a: Sequence[float], b: Sequence[float]) -> bool:
+def near_copies(a: ArrayLike, b: ArrayLike) -> bool:
     """True if the outcomes of both groups vary by less than a ten-thousandth of the difference between the groups."""
-    if min(len(a), len(b)) < 2:
+    x = floats(a)
+    y = floats(b)
+    if min(x.size, y.size) < 2:
         return False
-    tolerance = _NEAR * abs(float(np.mean(a)) - float(np.mean(b)))
-    return all(_spread(values) < tolerance and _varies_or_is_fine(values) for values in (a, b))
+    tolerance = _NEAR * abs(float(np.mean(x)) - float(np.mean(y)))
+    return all(float(np.ptp(values)) < tolerance and _varies_or_is_fine(values) for values in (x, y))
 
 
-def _varies_or_is_fine(values: Sequence[float]) -> bool:
+def _varies_or_is_fine(values: Floats) -> bool:
     """True if the outcomes vary, or are one number of four significant digits or more."""
-    return _spread(values) > 0.0 or _significant(values[0]) >= _DIGITS
-
-
-def _spread(values: Sequence[float]) -> float:
-    return max(values) - min(values)
+    return bool(np.ptp(values)) or _significant(float(values[0])) >= _DIGITS
 
 
 def _significant(value: float) -> int:
@@ -78,7 +86,7 @@ def _significant(value: float) -> int:
     return len(Decimal(repr(value)).normalize().as_tuple().digits)
 
 
-def _probability_by_chance(seen: int, values: Sequence[float], all_values: Sequence[float]) -> float:
+def _probability_by_chance(seen: int, values: Floats, all_values: Floats) -> float:
     """Return the probability of at least `seen` pairs of equal `values` by chance, on the grid of `all_values`."""
     distinct = np.unique(values)
     whole = np.unique(all_values)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+import numpy as np
+
 from esper_ab.contracts.wording import counted
 from esper_ab.verdict.analysis_plan import AnalysisPlan
+from esper_ab.verdict.cells import Cells
 from esper_ab.verdict.looks import PlanProgress
-from esper_ab.verdict.observations import Cells, Observation, Observations
+from esper_ab.verdict.observation import Observation
+from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.trial_progress import next_trials, trial_departures
 
@@ -20,7 +24,7 @@ def departures(plan: AnalysisPlan, observations: Observations, progress: PlanPro
     if plan.evaluation is not None:
         yield from trial_departures(plan, observations, progress)
         return
-    cells = observations.cells
+    cells = observations.rows.cells
     yield from _unplanned_names(plan, observations)
     yield from _gaps_in_order(plan, observations, cells)
     yield from _unused_runs(plan, cells, progress)
@@ -38,7 +42,7 @@ def next_step(plan: AnalysisPlan, observations: Observations, progress: PlanProg
     for task, group in product(plan.tasks, plan.groups):
         if any(group in contrast.groups and contrast.task in (task, MEAN) for contrast in needed):
             wanted = plan.replicates[: looks[0]]
-            lacking = [replicate for replicate in wanted if (group, task, replicate) not in observations.cells]
+            lacking = observations.rows.cells.lacking(group, task, wanted)
             missing.setdefault(listed_short(lacking), []).append(f"{group}{_task_suffix(task)}")
     runs = "; ".join(f"{replicates} of {listed_short(groups)}" for replicates, groups in missing.items() if replicates)
     return f"The next look is after {looks[0]} seeds: run {runs}."
@@ -67,23 +71,25 @@ def _unplanned_names(plan: AnalysisPlan, observations: Observations) -> Iterator
     Rows with them are ignored.
     """
     for kind, column, planned in (
-        ("group", [row.group for row in observations.rows], plan.groups),
-        ("task", [row.task for row in observations.rows], plan.tasks),
-        (observations.pair_column, [row.replicate for row in observations.rows], plan.replicates),
+        ("group", observations.rows.group, plan.groups),
+        ("task", observations.rows.task, plan.tasks),
+        (observations.pair_column, observations.rows.replicate, plan.replicates),
     ):
-        ignored = [name for name in column if name not in planned]
+        known = frozenset(planned)
+        ignored = [name for name in column.names if name not in known]
         if ignored:
-            names = listed_short([name or "(none)" for name in dict.fromkeys(ignored)])
-            yield f"Not in the plan, so ignored: {kind} {names} ({counted(len(ignored), 'row')})."
+            names = listed_short([name or "(none)" for name in ignored])
+            rows = int(column.among(ignored).sum())
+            yield f"Not in the plan, so ignored: {kind} {names} ({counted(rows, 'row')})."
 
 
 def _gaps_in_order(plan: AnalysisPlan, observations: Observations, cells: Cells) -> Iterator[str]:
     """Yield the runs that are missing although later runs of their group exist."""
     for task in plan.tasks:
         for group in plan.groups:
-            is_done = [(group, task, name) in cells for name in plan.replicates]
-            last = max((place for place, done in enumerate(is_done) if done), default=0)
-            missing = [name for name, done in zip(plan.replicates[:last], is_done[:last], strict=True) if not done]
+            done = np.flatnonzero(cells.rows_of(group, task, plan.replicates) >= 0)
+            last = int(done.max(initial=0))
+            missing = cells.lacking(group, task, plan.replicates[:last])
             if missing:
                 yield (
                     f"Out of order: {group}{_task_suffix(task)} has no run of {observations.pair_column} "
@@ -106,7 +112,9 @@ def _unused_runs(plan: AnalysisPlan, cells: Cells, progress: PlanProgress) -> It
             if not own or any(comparison.decided_at is None for comparison in own):
                 continue
             end = max(comparison.decided_at or 0 for comparison in own)
-            later = [name for name in plan.replicates[end:] if (group, task, name) in cells]
+            after = plan.replicates[end:]
+            exists = cells.rows_of(group, task, after) >= 0
+            later = [name for name, run_exists in zip(after, exists.tolist(), strict=True) if run_exists]
             if later:
                 yield (
                     f"Not used: {group}{_task_suffix(task)} has runs beyond its first {end} seeds, at which all its "

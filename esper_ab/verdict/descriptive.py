@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
+
+from numpy.typing import ArrayLike
 
 from esper_ab.contracts import catalog
 from esper_ab.stats.statistic import Statistic
@@ -20,8 +22,8 @@ def statistics() -> Mapping[str, Statistic[Any]]:
 
 
 def describe(
-    a: Sequence[float],
-    b: Sequence[float],
+    a: ArrayLike,
+    b: ArrayLike,
     rng_seed: int,
     *,
     lower: bool = False,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from esper_ab.design.design import Contrast, Design
 from esper_ab.stats.drift import drift
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Pairs
 from esper_ab.stats.text import p_text
 from esper_ab.verdict.finding import Finding
 
@@ -14,7 +14,7 @@ DRIFT = "drift"  # kind of the finding
 _UNUSUAL = 0.01  # p of a drift, over all comparisons and both tests
 
 
-def drift_findings(design: Design, contrast: Contrast, pairs: Sequence[Pair], remedy: str) -> Iterator[Finding]:
+def drift_findings(design: Design, contrast: Contrast, pairs: Pairs, remedy: str) -> Iterator[Finding]:
     """Yield a finding that caps the verdict if the `pairs` of a comparison drift. Pairs must be numbered in run order.
 
     `remedy`: how to repeat the experiment, as a sentence.

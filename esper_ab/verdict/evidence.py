@@ -8,6 +8,7 @@ from math import fsum
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 
 from esper_ab.contracts.wording import counted, n_pairs
 from esper_ab.design.design import Design
@@ -15,7 +16,7 @@ from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.equivalence import Equivalence
 from esper_ab.stats.exact_signs import BACKED_BY_SIGNS
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, unseen_rate
-from esper_ab.stats.pair import Pair, Samples, outcomes
+from esper_ab.stats.pair import Data, Pairs, Samples, ends, outcomes
 from esper_ab.stats.paired_difference import PairedDifference
 from esper_ab.stats.proportions import Proportions
 from esper_ab.stats.rounding import commonest, resolution, steady
@@ -59,7 +60,7 @@ class Numbers:
 
     question: Question
     progress: ComparisonProgress
-    pairs: tuple[Pair, ...]  # all, by replicate; () if the runs form no pairs
+    pairs: Pairs  # all, by replicate; none if the runs form no pairs
     samples: Samples | None  # the runs of both groups, if they form no pairs
     items: ComparedItems | None  # the scores on items below the pairs, if they count in the test
     used: int  # number of pairs used, counted from the first
@@ -132,7 +133,7 @@ class Numbers:
         return last.futility_low, last.futility_high, Level(confidence=1.0 - error, kind="futility ")
 
     @property
-    def data(self) -> tuple[Pair, ...] | Samples:
+    def data(self) -> Data:
         """All pairs, or all runs if they are unpaired."""
         return self.pairs if self.samples is None else self.samples
 
@@ -196,7 +197,7 @@ class Numbers:
     def unmoved(self) -> bool:
         """True if, in each group, all used pairs have the same outcome, so that the seeds seem to change nothing."""
         sides = outcomes(self.pairs[: self.used])
-        return self.estimate is not None and all(side and steady(side, self.estimate) for side in sides)
+        return self.estimate is not None and all(side.size and steady(side, self.estimate) for side in sides)
 
     @property
     def stuck(self) -> tuple[int, int, float] | None:
@@ -204,9 +205,8 @@ class Numbers:
 
         None unless most of the used runs have that outcome.
         """
-        a, b = outcomes(self.samples or self.pairs[: self.used])
-        runs = [*a, *b]
-        if not runs:
+        runs = np.concatenate(outcomes(self.samples or self.pairs[: self.used]))
+        if not runs.size:
             return None
         count, value = commonest(runs, resolution(runs))
         if 2 * count <= len(runs):
@@ -268,10 +268,9 @@ class Numbers:
     def worst(self) -> float | None:
         """The declared worst outcome, or a worse one that was seen; None if none is declared."""
         declared = self.design.worst
-        sides = outcomes(self.samples or self.pairs[: self.used])
         if declared is None:
             return None
-        return self.design.outcome.worst((declared, *sides[0], *sides[1]))
+        return self.design.outcome.worst((declared, *ends(self.samples or self.pairs[: self.used])))
 
     @property
     def last_look(self) -> Look | None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
 from esper_ab.contracts.errors import OpenQuestion, SettingName, Unanswered, UsageError
 from esper_ab.design.design import Contrast
@@ -41,7 +42,7 @@ def explore(
     explored = _explored(observations, paired, rows)
     plan = _plan(explored, scales, rule, paired=paired, rows=rows)
     if not any_outcomes_to_compare(plan, explored):
-        if all(row.value is None for row in observations.rows):
+        if observations.rows.lost.all():
             reason = "no row has an outcome"
         elif plan.paired:
             reason = f"no {observations.pair_column} has an outcome in two groups"
@@ -122,7 +123,7 @@ def _plan(
         )
     if paired:
         return plan
-    if any(row.cluster for row in observations.rows):
+    if any(observations.rows.cluster.names):
         raise UsageError(
             f"{source}: clusters of unpaired runs are not supported yet: use the mean of each cluster as one run, "
             "and drop the column cluster"
@@ -138,7 +139,7 @@ def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) 
     If a user declares a small and a large group `unpaired`, rows are taken as runs, because groups of items would both
     be large.
     """
-    counts = Counter((row.group, row.task) for row in observations.rows).most_common()
+    counts = Counter(observations.rows.cells.sizes).most_common()
     (group, task), most = counts[0]
     _, least = counts[-1]
     questionable = least if unpaired else most
@@ -156,11 +157,11 @@ def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) 
 def _doubt(observations: Observations) -> str:
     """Say why many rows may be items and not runs; "" if they are runs."""
     either = "each row is a training run, or an item of one, such as a question or an episode"
-    if not observations.rows[0].run:
+    runs = observations.rows
+    if not runs.run[0]:
         return f"but no column 'run'; {either}"
-    named = {group: {row.run for row in observations.rows if row.group == group} for group in observations.groups}
-    first = named[observations.groups[0]]
-    if all(names == first for names in named.values()):
+    names = [np.unique(runs.run.codes[runs.group.codes == group]) for group in range(len(runs.group.names))]
+    if all(np.array_equal(of_group, names[0]) for of_group in names):
         return f"with the same names in the column {observations.run_column} of every group; {either}"
     return ""
 
@@ -170,18 +171,15 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
 
     Raises UsageError if the groups of some comparisons share seeds and those of others share none.
     """
-    replicates: dict[tuple[str, str], set[str]] = {}  # by group and task
-    for group, task, replicate in observations.cells:
-        replicates.setdefault((group, task), set()).add(replicate)
+    codes = observations.rows.replicate.codes
     some_share = False
     unmatched = []
     for contrast in contrasts:
-        a = replicates.get((contrast.a, contrast.task), set())
-        b = replicates.get((contrast.b, contrast.task), set())
-        if a & b:
+        a, b = (codes[observations.rows.cells.rows_in(group, contrast.task)] for group in contrast.groups)
+        if np.isin(a, b).any():
             some_share = True
-        elif a and b:
-            unmatched.append((contrast, len(a) + len(b)))
+        elif a.size and b.size:
+            unmatched.append((contrast, a.size + b.size))
     if some_share and unmatched:
         contrast, rows = unmatched[0]
         raise UsageError(
@@ -197,7 +195,7 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
 
 def _check_positions(observations: Observations) -> None:
     """Raise UsageError if outcomes that pair by position are lists of unequal length."""
-    counts = Counter((row.group, row.task) for row in observations.rows)
+    counts = Counter(observations.rows.cells.sizes)
     if observations.pair_column == POSITION and len({*counts.values()}) > 1:
         (most, _), longest = counts.most_common()[0]
         (least, _), shortest = counts.most_common()[-1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
 from esper_ab.contracts.wording import capital, counted, n_pairs, named
 from esper_ab.design.pairs_needed import MOST_NAMED
@@ -338,8 +339,8 @@ def _wins(evidence: Evidence) -> str:
     used = evidence.pairs[: evidence.used]
     if len(used) < 2 or estimate is None or _equal(evidence):
         return ""
-    above = sum(pair.a > pair.b for pair in used)
-    below = sum(pair.a < pair.b for pair in used)
+    above = int(np.sum(used.a > used.b))
+    below = int(np.sum(used.a < used.b))
     ties = len(used) - above - below
     ahead = above if estimate > 0 else below
     tied = f" ({ties} tied)" if ties else ""

@@ -10,13 +10,14 @@ cancelled because another run of their replicate failed get the mean of their gr
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import msgspec
+import numpy as np
 
 from esper_ab.design.design import Design
-from esper_ab.stats.pair import Data, Pair, Samples, before, outcomes
+from esper_ab.stats.floats import Floats, exact_sum
+from esper_ab.stats.pair import Data, Pair, Pairs, Samples, before, ends
 from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.look import Look
 from esper_ab.verdict.looks import ComparisonProgress, retake_look
@@ -64,10 +65,9 @@ def completed(
     A replicate in which only the run of a third group failed is left out. Raises ValueError if no outcome was observed,
     or if a run of that group failed and no worst outcome is declared.
     """
-    ends_a, ends_b = outcomes(data)
-    seen_a = [*ends_a, *(half.a for half in halves if half.a is not None)]
-    seen_b = [*ends_b, *(half.b for half in halves if half.b is not None)]
-    seen = (*seen_a, *seen_b)
+    seen_a = np.append(data.a, [half.a for half in halves if half.a is not None])
+    seen_b = np.append(data.b, [half.b for half in halves if half.b is not None])
+    seen = ends(Samples(a=seen_a, b=seen_b))
     best = min(seen) if design.outcome.sign < 0.0 else max(seen)
     worst = None if design.worst is None else design.outcome.worst((design.worst, *seen))
     given_a, given_b = (worst, best) if against_a else (best, worst)
@@ -80,7 +80,7 @@ def completed(
                 Pair(replicate=half.replicate, a=a, b=b, position_a=half.position_a, position_b=half.position_b)
             )
     if not isinstance(data, Samples):
-        return (*data, *pairs), given_a, given_b
+        return data.followed_by(Pairs.of(pairs)), given_a, given_b
     more_a = []
     more_b = []
     for pair, half in zip(pairs, halves, strict=True):  # each has one lost run and no partner
@@ -88,18 +88,18 @@ def completed(
             more_a.append(pair.a)
         if half.failed_b:
             more_b.append(pair.b)
-    return Samples(a=(*data.a, *more_a), b=(*data.b, *more_b)), given_a, given_b
+    return Samples(a=np.append(data.a, more_a), b=np.append(data.b, more_b)), given_a, given_b
 
 
-def _complete(value: float | None, failed: bool, given: float | None, own: list[float]) -> float:
+def _complete(value: float | None, failed: bool, given: float | None, own: Floats) -> float:
     """Return the outcome of a run: its own `value`, the outcome `given` to a failed run, or the mean of its group."""
     if value is not None:
         return value
     if failed and given is None:
         raise ValueError("no worst outcome is declared")
-    if given is not None and (failed or not own):
+    if given is not None and (failed or not own.size):
         return given
-    return math.fsum(own) / len(own)
+    return exact_sum(own) / own.size
 
 
 def imputed(

@@ -8,8 +8,7 @@ import numpy as np
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.wording import counted
-from esper_ab.stats.floats import Floats
-from esper_ab.stats.item_scores import Ints
+from esper_ab.stats.floats import Floats, Ints, distinct
 from esper_ab.verdict.item_table import ItemTable
 from esper_ab.verdict.items_below import GroupItems
 
@@ -65,18 +64,19 @@ def align(source: str, table: ItemTable, task: str) -> Aligned:
     _refuse_fragments(source, table, cells, chosen)
     of_items, of_runs = _clusters(source, table, rows[alive], run[alive], keys)
     groups = {}
+    common = _names(table, next(iter(chosen.values()))) if shared else None
     for number, group in enumerate(table.groups):
         if number in cells.group:
-            groups[group] = _group_items(table, cells, number, chosen[number], of_items)
+            names = common or _names(table, chosen[number])
+            groups[group] = _group_items(table, cells, number, chosen[number], names, of_items)
     if shared and groups:
         used = np.logical_and.reduce([block.used for block in groups.values()])
         groups = {group: replace(block, used=used) for group, block in groups.items()}
-    items = np.unique(cells.item).size
-    kept = np.unique(np.concatenate([chosen[number] for number in np.unique(cells.group)])).size if groups else 0
+    kept = distinct(np.concatenate([chosen[number] for number in np.unique(cells.group)])) if groups else 0
     return Aligned(
         groups=groups,
         shared=shared,
-        left_out=items - kept,
+        left_out=distinct(cells.item) - kept,
         repeats=(int(cells.repeats.min()), int(cells.repeats.max())) if groups else (1, 1),
         lost=lost,
         clusters_of_runs=of_runs,
@@ -168,7 +168,13 @@ def _clusters(
     return alone, by_run
 
 
-def _group_items(table: ItemTable, cells: _Cells, number: int, items: Ints, clusters: Ints) -> GroupItems:
+def _names(table: ItemTable, items: Ints) -> tuple[str, ...]:
+    return tuple(map(table.items.__getitem__, items.tolist()))
+
+
+def _group_items(
+    table: ItemTable, cells: _Cells, number: int, items: Ints, names: tuple[str, ...], clusters: Ints
+) -> GroupItems:
     runs = np.flatnonzero(cells.group == number)
     wanted = np.zeros(len(table.items), dtype=bool)
     wanted[items] = True
@@ -176,7 +182,7 @@ def _group_items(table: ItemTable, cells: _Cells, number: int, items: Ints, clus
     scores = cells.score[own].reshape(runs.size, items.size)
     return GroupItems(
         runs=tuple(table.runs[name] for name in cells.name[runs]),
-        names=tuple(table.items[item] for item in items),
+        names=names,
         scores=scores,
         clusters=clusters[items],
         used=np.isfinite(scores).all(axis=0),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 import numpy as np
 
 from esper_ab.design.design import Contrast
-from esper_ab.stats.floats import Floats
-from esper_ab.stats.item_scores import Ints
-from esper_ab.stats.pair import Pair, Samples
+from esper_ab.stats.floats import Floats, Ints
+from esper_ab.stats.pair import Pairs, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.items_below import GroupItems, ItemsBelow, item_name
@@ -106,23 +106,33 @@ def _tasks(items: ItemsBelow, group: str, tasks: Sequence[str]) -> Ints | None:
 def _items_of_checkpoints(plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, *, paired: bool) -> ComparedItems:
     """Return the clusters of the items: by replicate if items form pairs, else in the order of the samples."""
     task = contrast.task
+    block_a, block_b = (items.groups[group, task] for group in contrast.groups)
+    items_a = _items_by_replicate(block_a, task, plan.replicates)
+    items_b = items_a
+    if block_b.names is not block_a.names:
+        items_b = _items_by_replicate(block_b, task, plan.replicates)
     sides = []
-    for group in contrast.groups:
-        block = items.groups[group, task]
-        kept = np.flatnonzero(np.isfinite(block.scores).all(axis=0) | paired).tolist()
-        number = {item_name(task, block.names[item]): int(block.clusters[item]) for item in kept}
+    for block, item in ((block_a, items_a), (block_b, items_b)):
         if paired:
-            sides.append(_clusters_by_place(number, plan.replicates))
+            sides.append(_clusters_by_place(block, item))
         else:
-            sides.append(np.array([number[name] for name in plan.replicates if name in number], dtype=np.int64))
+            scored = np.asarray(np.isfinite(block.scores).all(axis=0), dtype=np.bool_)
+            sides.append(block.clusters[item[(item >= 0) & scored[item]]])
     return ComparedItems(
         level="checkpoints", shared=paired, clusters=sides[0], clusters_b=sides[1], tasks=None, tasks_b=None
     )
 
 
-def _clusters_by_place(number: Mapping[str, int], replicates: Sequence[str]) -> Ints:
+def _items_by_replicate(block: GroupItems, task: str, replicates: Sequence[str]) -> Ints:
+    """Return which item of the block each replicate is; -1 for one that is no item of this task."""
+    names = [item_name(task, name) for name in block.names] if task else block.names
+    number = dict(zip(names, range(len(names)), strict=True))
+    return np.fromiter(map(number.get, replicates, repeat(-1)), dtype=np.int64, count=len(replicates))
+
+
+def _clusters_by_place(block: GroupItems, item: Ints) -> Ints:
     """Return the cluster of each replicate; a number below 0 of its own for one that is no item of this task."""
-    return np.array([number.get(name, -1 - place) for place, name in enumerate(replicates)], dtype=np.int64)
+    return np.where(item >= 0, block.clusters[item], -1 - np.arange(item.size))
 
 
 def _mean_of_items(plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, *, paired: bool) -> Pairing:
@@ -140,22 +150,24 @@ def _mean_of_items(plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, *,
             tasks=a.tasks,
             tasks_b=b.tasks,
         )
-        samples = Samples(a=tuple(a.values.tolist()), b=tuple(b.values.tolist()))
-        return Pairing(pairs=samples, lost=Lost(paired=False), items=compared)
+        return Pairing(pairs=Samples(a=a.values, b=b.values), lost=Lost(paired=False), items=compared)
     place = {name: number for number, name in enumerate(plan.replicates)}
-    places = [place[name] for name in a.names]
+    places = np.array([place[name] for name in a.names], dtype=np.int64)
     tasks = np.zeros(len(plan.replicates), dtype=np.int64)
     tasks[places] = a.tasks
     clusters = -1 - np.arange(len(plan.replicates))
     clusters[places] = a.clusters
-    pairs = [
-        Pair(replicate=at, a=value_a, b=value_b, position_a=0, position_b=1)
-        for at, value_a, value_b in zip(places, a.values.tolist(), b.values.tolist(), strict=True)
-    ]
+    pairs = Pairs(
+        replicate=places,
+        a=a.values,
+        b=b.values,
+        position_a=np.zeros_like(places),
+        position_b=np.ones_like(places),
+    )
     compared = ComparedItems(
         level="checkpoints", shared=True, clusters=clusters, clusters_b=clusters, tasks=tasks, tasks_b=tasks
     )
-    return Pairing(pairs=tuple(pairs), lost=Lost(), items=compared)
+    return Pairing(pairs=pairs, lost=Lost(), items=compared)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from esper_ab.stats.floats import Floats
-from esper_ab.stats.item_scores import Ints
+from esper_ab.stats.floats import Floats, Ints
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

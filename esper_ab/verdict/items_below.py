@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from esper_ab.stats.floats import Bools, Floats
-from esper_ab.stats.item_scores import Ints
+from esper_ab.stats.floats import Bools, Floats, Ints
 
 Level = Literal["checkpoints", "trainings"]
 
@@ -19,7 +18,7 @@ class GroupItems:
     """The scores of one group in one task."""
 
     runs: tuple[str, ...]  # names, in order; without lost runs
-    names: tuple[str, ...]  # of the items
+    names: tuple[str, ...]  # of the items; groups that share their items have one tuple
     scores: Floats  # [runs, items]; NaN: lost
     clusters: Ints  # [items]; a number of its own for an item in no cluster
     used: Bools  # [items]; False: lost in a run of this group or, if groups share their items, of any group

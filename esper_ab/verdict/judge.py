@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import fsum
 
 import msgspec
+import numpy as np
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.wording import n_pairs
@@ -90,25 +91,23 @@ def _judge_tuned(plan: AnalysisPlan, tuned: Tuned, rng_seed: int) -> Answer:
 
 def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observations:
     """Spell each seed as the plan does, with a note if the source spells it differently: 7, 07, 7.0 are one seed."""
-    planned = (*plan.choosing, *plan.replicates)
-    by_key = {replicate_key(name): name for name in reversed(planned)}
-    names = {}  # the source's spelling -> the plan's
-    rows = []
-    for row in observations.rows:
-        own_name = row.replicate
-        key = replicate_key(own_name)
-        if own_name not in planned and key in by_key:
-            names[own_name] = by_key[key]
-            row = msgspec.structs.replace(row, replicate=by_key[key])
-        rows.append(row)
+    order = (*plan.choosing, *plan.replicates)
+    planned = frozenset(order)
+    by_key = {replicate_key(name): name for name in reversed(order)}
+    unplanned = [name for name in observations.rows.replicate.names if name not in planned]
+    keys = {name: replicate_key(name) for name in unplanned}
+    names = {name: by_key[key] for name, key in keys.items() if key in by_key}  # the source's spelling -> the plan's
     if not names:
         return observations
+    replicate = observations.rows.replicate.renamed(lambda name: names.get(name, name))
     theirs, ours = next(iter(names.items()))
     others = ""
     if len(names) > 1:
         others = f", and likewise {len(names) - 1} more"
     note = f"{observations.pair_column.capitalize()} {theirs} is the plan's {ours}{others}."
-    return msgspec.structs.replace(observations, rows=tuple(rows), notes=(*observations.notes, note))
+    return msgspec.structs.replace(
+        observations, rows=replace(observations.rows, replicate=replicate), notes=(*observations.notes, note)
+    )
 
 
 def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
@@ -118,9 +117,8 @@ def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
         raise UsageError(f"{source}: a plan pairs runs by seed, so a column 'seed', 'pair' or 'replicate' is needed")
     tasks = plan.cells or plan.tasks
     order = (*plan.choosing, *plan.replicates)
-    for row in observations.rows:
-        if row.group in plan.groups and row.task in tasks and row.replicate in order:
-            return
+    if observations.rows.among(plan.groups, tasks, order).any():
+        return
     if plan.cells:
         named = f"cells: {', '.join(plan.cells)}"
     elif plan.tasks != ("",):
@@ -186,12 +184,8 @@ def judge_looks(
 
 def _planned(plan: AnalysisPlan, observations: Observations) -> Observations:
     """Return the runs that are in the plan; the rest are named in the departures."""
-    rows = tuple(
-        row
-        for row in observations.rows
-        if row.group in plan.groups and row.task in plan.tasks and row.replicate in plan.replicates
-    )
-    return msgspec.structs.replace(observations, rows=rows)
+    in_plan = observations.rows.among(plan.groups, plan.tasks, plan.replicates)
+    return msgspec.structs.replace(observations, rows=observations.rows.taken(in_plan))
 
 
 def _question(
@@ -342,13 +336,14 @@ def _drift_findings(
     """
     if isinstance(pairing.pairs, Samples):
         return
-    used = {pair.replicate for pair in pairing.pairs}
-    pairs = [*pairing.pairs, *(pair for pair in pairing.existing if pair.replicate not in used)]
+    used = pairing.pairs
+    unused = pairing.existing.taken(~np.isin(pairing.existing.replicate, used.replicate))
+    pairs = used.followed_by(unused)
     order = _order_of_runs(observations, contrast)
     names = plan.replicates
-    if all(names[pair.replicate] in order for pair in pairs):
-        pairs.sort(key=lambda pair: order[names[pair.replicate]])
-        pairs = [msgspec.structs.replace(pair, replicate=place) for place, pair in enumerate(pairs)]
+    if all(names[replicate] in order for replicate in pairs.replicate.tolist()):
+        when = np.array([order[names[replicate]] for replicate in pairs.replicate.tolist()])
+        pairs = replace(pairs.taken(np.argsort(when, kind="stable")), replicate=np.arange(len(pairs)))
     elif observations.exploratory:
         return
     remedy = _ALTERNATE if observations.facts is None else _REPEAT
@@ -361,6 +356,8 @@ def _order_of_runs(observations: Observations, contrast: Contrast) -> dict[str, 
     Replicates of unknown order are left out.
     """
     orders: dict[str, list[int]] = {}
+    if not observations.rows.order:
+        return {}
     for row in observations.rows:
         if row.order is not None and row.group in contrast.groups and contrast.task in (row.task, MEAN):
             orders.setdefault(row.replicate, []).append(row.order)

@@ -8,17 +8,23 @@ training, so the answer is about these checkpoints, and a row is an item.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import msgspec
+import numpy as np
 
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.wording import counted
+from esper_ab.stats.floats import Floats
 from esper_ab.verdict.item_alignment import Aligned, align
 from esper_ab.verdict.item_table import ItemTable
 from esper_ab.verdict.items_below import GroupItems, ItemsBelow, Level, item_name
 from esper_ab.verdict.level_words import reading
-from esper_ab.verdict.observations import Observation, Observations
+from esper_ab.verdict.names import Names
+from esper_ab.verdict.observation import Observation
+from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.runs import Runs
 
 _LEAST_TRAININGS = 2  # runs of each group from which an answer may be about training
 
@@ -45,9 +51,9 @@ def at_level(observations: Observations, level: Level | None, *, closed: bool = 
         )
     items = _items(table, aligned, level, closed=closed)
     if level == "trainings":
-        rows = tuple(_rows_of_runs(aligned))
+        rows = Runs.of(_rows_of_runs(aligned))
     else:
-        rows = tuple(_rows_of_items(items, aligned))
+        rows = _rows_of_items(items, aligned)
         by_item = table.item_column if all(items.shared.values()) else ""
         observations = msgspec.structs.replace(observations, pair_column=by_item, run_column=table.item_column)
     return msgspec.structs.replace(
@@ -122,16 +128,27 @@ def _rows_of_lost_runs(aligned: Aligned) -> Iterator[Observation]:
         yield Observation(group=run.group, replicate=run.run, task=run.task, run=run.run, value=None)
 
 
-def _rows_of_items(items: ItemsBelow, aligned: dict[str, Aligned]) -> Iterator[Observation]:
-    """Yield a row per item of each group, with the mean over the group's runs; a group of lost runs has no items."""
+def _rows_of_items(items: ItemsBelow, aligned: dict[str, Aligned]) -> Runs:
+    """Return a row per item of each group, with the mean over the group's runs; a group of lost runs has no items."""
+    groups: list[str] = []
+    tasks: list[str] = []
+    names: list[Sequence[str]] = []
+    means: list[Floats] = []
     for (group, task), block in items.groups.items():
-        for name, mean in zip(block.names, block.scores.mean(axis=0).tolist(), strict=True):
-            value = None if math.isnan(mean) else mean
-            yield Observation(group=group, replicate=item_name(task, name), task=task, value=value)
+        groups.append(group)
+        tasks.append(task)
+        names.append([item_name(task, name) for name in block.names] if task else block.names)
+        means.append(block.scores.mean(axis=0))
     for task, of_task in aligned.items():
         for run in of_task.lost:
             if (run.group, task) not in items.groups:
-                yield Observation(group=run.group, replicate=run.run, task=task, value=None)
+                groups.append(run.group)
+                tasks.append(task)
+                names.append((run.run,))
+                means.append(np.array([math.nan]))
+    block_of_row = np.repeat(np.arange(len(means)), [of_block.size for of_block in means])
+    runs = Runs.with_outcomes(Names.of(groups).taken(block_of_row), Names.in_blocks(names), np.concatenate(means))
+    return replace(runs, task=Names.of(tasks).taken(block_of_row))
 
 
 def _notes(items: ItemsBelow) -> Iterator[str]:

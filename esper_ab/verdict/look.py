@@ -6,7 +6,6 @@ The module handles one comparison at one look; `looks` divides alpha among compa
 from __future__ import annotations
 
 import math
-from collections.abc import Set
 
 import msgspec
 import numpy as np
@@ -15,6 +14,7 @@ from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
 from esper_ab.stats.exact_signs import BACKED_BY_SIGNS, signs_p
+from esper_ab.stats.floats import Floats
 from esper_ab.stats.item_difference import ItemDifference, item_difference
 from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import Data, Samples, before, outcomes
@@ -80,19 +80,23 @@ def effect_of(design: Design, data: Data, items: ComparedItems | None = None) ->
         scores = items.scores(data)
         return None if scores is None else item_difference(scores, items.level)
     a, b = outcomes(data)
-    success = _success(design, {*a, *b})
+    success = _success(design, a, b)
     if success is not None and data:
         if design.test == "z":
-            return score_difference(a.count(success), len(a), b.count(success), len(b), success)
+            return _scored(a, b, success)
         return proportions(a, b, success, paired=not isinstance(data, Samples))
     if isinstance(data, Samples):
         return welch(a, b)
-    sides = [(pair.position_a, pair.position_b) for pair in data]
     positions = design.positions if design.adjusted else 1
-    return adjusted_difference(a, b, sides, positions)
+    return adjusted_difference(a, b, data.sides, positions)
 
 
-def _success(design: Design, seen: Set[float]) -> float | None:
+def _scored(a: Floats, b: Floats, success: float) -> Proportions:
+    """Compare the outcomes a [n] and b [m] by the pooled z test and the score interval."""
+    return score_difference(int(np.sum(a == success)), a.size, int(np.sum(b == success)), b.size, success)
+
+
+def _success(design: Design, a: Floats, b: Floats) -> float | None:
     """Return the value of a success if every outcome is 0 or that value: 1, or 100 in percent; else None.
 
     A margin of at least that value shows that outcomes other than 0 or 1 are possible.
@@ -103,9 +107,14 @@ def _success(design: Design, seen: Set[float]) -> float | None:
         values = [100.0, 1.0]
     for value in values:
         possible = outcome.high in (None, value) and design.margin < value
-        if possible and seen <= {0.0, value}:
+        if possible and all(_are_counts(outcomes_of_group, value) for outcomes_of_group in (a, b)):
             return value
     return None
+
+
+def _are_counts(values: Floats, success: float) -> bool:
+    """True if each of `values` is 0 or `success`."""
+    return bool(np.all((values == 0.0) | (values == success)))
 
 
 def _is_confounded(design: Design, used: Data) -> bool:
@@ -113,7 +122,7 @@ def _is_confounded(design: Design, used: Data) -> bool:
     harmless = design.positions_drawn or not design.positions_matter or design.positions < 2
     if harmless or isinstance(used, Samples) or len(used) < LEAST_PAIRS:
         return False
-    return not identified([{"a": (pair.position_a,), "b": (pair.position_b,)} for pair in used])
+    return not identified([{"a": (a,), "b": (b,)} for a, b in used.sides.tolist()])
 
 
 def take_look(design: Design, replicates: int, data: Data, n_open: int, items: ComparedItems | None = None) -> Look:
@@ -180,9 +189,8 @@ def _backed(used: Data, effect: Effect | None, alpha: float) -> bool:
         return True
     positions = effect.positions if isinstance(effect, AdjustedDifference) else ()
     means = {position.position: position.mean for position in positions}
-    moved = [means.get(pair.position_a, 0.0) - means.get(pair.position_b, 0.0) for pair in used]
-    differences = np.array([pair.a - pair.b for pair in used])
-    p = float(signs_p(differences - moved))
+    moved = [means.get(a, 0.0) - means.get(b, 0.0) for a, b in used.sides.tolist()]
+    p = float(signs_p(used.differences - moved))
     return p <= alpha or smallest_p(len(used)) > alpha
 
 

@@ -18,13 +18,14 @@ from typing import Literal
 import msgspec
 
 from esper_ab.design.design import Contrast, Design
-from esper_ab.stats.pair import Data, Pair, Samples
+from esper_ab.stats.pair import NO_PAIRS, Data, Pairs, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.item_pairing import with_items
 from esper_ab.verdict.look import Look, take_look
-from esper_ab.verdict.observations import Cells, Observations
-from esper_ab.verdict.pairing import Pairing, pair_explored, pair_up, runs_of, sampled
+from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.pairing import Pairing, leading_complete, pair_explored, pair_up, sampled
+from esper_ab.verdict.runs import Runs
 
 LookDecision = Literal["open", "crossed", "equivalent", "futile"]
 
@@ -37,7 +38,7 @@ class ComparisonProgress(msgspec.Struct, frozen=True, kw_only=True):
     decided_at: int | None  # replicates
     direction: int  # +1: a lies above b, -1: below, 0: not crossed
     finished: bool  # every required look was taken; if comparisons stop early, the deciding look is the last
-    later: tuple[Pair, ...] = ()  # pairs after the decision, which no number uses
+    later: Pairs = NO_PAIRS  # pairs after the decision, which no number uses
 
     @property
     def last(self) -> Look | None:
@@ -81,14 +82,14 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> PlanProgress:
     A look needs the runs of both groups of every comparison that is still open or, if there are no early stops, the
     runs of all groups. Exploratory observations have a single look, at all runs.
     """
-    cells = observations.cells
+    runs = observations.rows
     contrasts = plan.design.comparisons
     if observations.exploratory:
         pairings = dict(pair_explored(plan, observations))
         ready = dict.fromkeys(contrasts, plan.design.looks[-1])
     else:
-        pairings = {contrast: _pair_planned(plan, cells, contrast, plan.replicates) for contrast in contrasts}
-        ready = {contrast: _ready(plan, cells, contrast) for contrast in contrasts}
+        pairings = {contrast: _pair_planned(plan, runs, contrast, plan.replicates) for contrast in contrasts}
+        ready = {contrast: leading_complete(runs, contrast, plan.scales, plan.replicates) for contrast in contrasts}
     for contrast, pairing in pairings.items():
         pairings[contrast] = with_items(plan, observations.items, contrast, pairing)
     complete, comparisons = _look_while_ready(plan, pairings, ready)
@@ -100,11 +101,11 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> PlanProgress:
             end = ready[contrast] if decided_at is None else decided_at
             if plan.evaluation is not None and decided_at is None and progress.last is not None:
                 end = progress.last.replicates  # all numbers are those of the last look
-            pairing = _pair_planned(plan, cells, contrast, plan.replicates[:end])
+            pairing = _pair_planned(plan, runs, contrast, plan.replicates[:end])
             pairings[contrast] = with_items(plan, observations.items, contrast, pairing)
         pairings[contrast] = replace(pairings[contrast], existing=existing)
         if decided_at is not None:
-            later = tuple(pair for pair in existing if pair.replicate >= decided_at)
+            later = existing.taken(existing.replicate >= decided_at)
             comparisons[contrast] = msgspec.structs.replace(progress, later=later)
     return PlanProgress(complete=complete, comparisons=comparisons, pairings=pairings)
 
@@ -124,7 +125,7 @@ def progress_after(
     states = {}
     for contrast in design.comparisons:
         own_design = own[contrast] if own else design
-        states[contrast] = _State(design=own_design, data=data.get(contrast, ()))
+        states[contrast] = _State(design=own_design, data=data.get(contrast, NO_PAIRS))
     for replicates in _looks_between(design, 0, complete):
         _take_look_at_each(design, replicates, list(states.values()))
     return _progress(design, states, complete)
@@ -257,23 +258,14 @@ def _progress(design: Design, states: Mapping[Contrast, _State], complete: int) 
     return progress
 
 
-def _pair_planned(plan: AnalysisPlan, cells: Cells, contrast: Contrast, order: Sequence[str]) -> Pairing:
+def _pair_planned(plan: AnalysisPlan, runs: Runs, contrast: Contrast, order: Sequence[str]) -> Pairing:
     if not plan.paired:
-        return sampled(cells, contrast, plan.scales, order, planned=True)
-    return pair_up(cells, contrast, plan.scales, order, planned=True)
+        return sampled(runs, contrast, plan.scales, order, planned=True)
+    return pair_up(runs, contrast, plan.scales, order, planned=True)
 
 
-def _pairs_of(pairing: Pairing) -> tuple[Pair, ...]:
-    """Return the pairs; () if the runs form none."""
+def _pairs_of(pairing: Pairing) -> Pairs:
+    """Return the pairs; none if the runs form none."""
     if isinstance(pairing.pairs, Samples):
-        return ()
+        return NO_PAIRS
     return pairing.pairs
-
-
-def _ready(plan: AnalysisPlan, cells: Cells, contrast: Contrast) -> int:
-    """Count the leading replicates in which both groups have their runs, finished or lost."""
-    for place, replicate in enumerate(plan.replicates):
-        for group in contrast.groups:
-            if not runs_of(cells, group, contrast.task, plan.scales, replicate):
-                return place
-    return len(plan.replicates)

@@ -16,9 +16,9 @@ import numpy as np
 
 from esper_ab.contracts.wording import counted
 from esper_ab.design.design import Contrast, Design
-from esper_ab.stats.floats import Floats
-from esper_ab.stats.item_scores import Ints, item_weights
-from esper_ab.stats.pair import Data, Pair, Samples, before
+from esper_ab.stats.floats import Floats, Ints
+from esper_ab.stats.item_scores import item_weights
+from esper_ab.stats.pair import Data, Samples, before
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.finding import LOST_SCORES, Finding, Weight
@@ -129,12 +129,8 @@ def _filled_data(data: Data, items: ComparedItems) -> Data:
     a = _outcomes(items.a, items.tasks)
     b = _outcomes(items.b, items.tasks_b)
     if isinstance(data, Samples):
-        return msgspec.structs.replace(data, a=tuple(a.tolist()), b=tuple(b.tolist()))
-    return tuple(_filled_pair(pair, a, b) for pair in data)
-
-
-def _filled_pair(pair: Pair, a: Floats, b: Floats) -> Pair:
-    return msgspec.structs.replace(pair, a=float(a[pair.replicate]), b=float(b[pair.replicate]))
+        return replace(data, a=a, b=b)
+    return replace(data, a=a[data.replicate], b=b[data.replicate])
 
 
 def _filled_half(half: HalfPair, items: ComparedItems) -> HalfPair:

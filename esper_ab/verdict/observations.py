@@ -5,19 +5,17 @@ A missing row means that the run does not exist yet or is not needed. A row with
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from esper_ab.verdict.finding import Finding
 
-if TYPE_CHECKING:  # both need numpy, which commands without outcomes do not load
+if TYPE_CHECKING:  # all need numpy, which commands without outcomes do not load
     from esper_ab.verdict.item_table import ItemTable
     from esper_ab.verdict.items_below import ItemsBelow
+    from esper_ab.verdict.runs import Runs
 
 # Names of what a run is evaluated on, in the singular.
 _ITEM_WORDS = frozenset(
@@ -41,24 +39,6 @@ POSITION = "position"  # the pair column of outcomes that were given in lists, w
 _WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?")
 
 
-class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One run."""
-
-    group: str
-    replicate: str  # the seed or pair, as the source writes it; if it has neither, the run
-    task: str = ""  # or the cell of a grid; "": the source has none
-    value: float | None  # the outcome; None: the run was lost
-    cancelled: bool = False  # lost because a run of another group in its replicate failed, not through its own failure
-    run: str = ""  # its name; "": the source has none
-    cluster: str = ""  # "": in none
-    order: int | None = None  # its place in the order in which runs were done; None: not known
-    place: int | None = None  # device and start order in its block; None: not known
-    row: int = 0  # of the source, for messages
-
-
-Cells = Mapping[tuple[str, str, str], Observation]  # by group, task, replicate
-
-
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about the runs of one task that are known only from records."""
 
@@ -70,12 +50,12 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     run_sd: float | None = None  # SD of runs of one group, from a calibration
 
 
-class Observations(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+class Observations(msgspec.Struct, frozen=True, kw_only=True):
     """All runs of one source, in the source's order; each group has at most one run per replicate and task."""
 
     source: str  # a file's name, or what messages say instead
     pair_column: str  # the source's name for a replicate, such as "seed"; "": none, so no runs belong together
-    rows: tuple[Observation, ...]
+    rows: Runs
     run_column: str = ""  # the source's name for the column that pairs or names runs, such as "rng"; "": it has none
     outcome_column: str = ""  # the source's name for the outcome, such as "val_loss"; "": it has none
     notes: tuple[str, ...] = ()  # how the source was read, where that is not obvious; whole sentences
@@ -90,42 +70,32 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     departures: tuple[str, ...] = ()  # from the planned order of trials, as the source shows; whole sentences
     reading: tuple[str, ...] = ()  # what was read, for the user to check before the answer; whole sentences
 
-    @cached_property
-    def cells(self) -> Cells:
-        """Every run by group, task and replicate."""
-        return {(row.group, row.task, row.replicate): row for row in self.rows}
-
-    @cached_property
+    @property
     def groups(self) -> tuple[str, ...]:
         """Groups, in the order of their first rows."""
-        return tuple(dict.fromkeys(row.group for row in self.rows))
+        return self.rows.group.names
 
-    @cached_property
+    @property
     def tasks(self) -> tuple[str, ...]:
         """Tasks, in the order of their first rows; ("",) if there is no task column."""
         if self.table is not None:
             return self.table.tasks
-        return tuple(dict.fromkeys(row.task for row in self.rows))
+        return self.rows.task.names
 
-    @cached_property
+    @property
     def numbered(self) -> bool:
         """True if all seeds are whole numbers."""
-        return all(map(is_integer, {row.replicate for row in self.rows}))
+        return self.rows.replicate.whole
 
-    @cached_property
+    @property
     def replicates(self) -> tuple[str, ...]:
         """Replicates, sorted by number if all are integers, else by name, so that the order of rows changes nothing."""
-        names = sorted({row.replicate for row in self.rows})
-        if self.numbered:
-            names.sort(key=int)
-        return tuple(names)
+        return self.rows.replicate.in_order
 
     @property
     def rng_seed(self) -> int:
         """Seed of the bootstraps, derived from the outcomes so that equal outcomes give equal bytes."""
-        outcomes = sorted((row.group, row.replicate, row.task, row.cluster, row.value) for row in self.rows)
-        digest = hashlib.sha256(msgspec.json.encode(outcomes)).digest()
-        return int.from_bytes(digest[:16], "big")
+        return int.from_bytes(self.rows.digest()[:16], "big")
 
 
 def replicate_key(name: str) -> str:

@@ -8,83 +8,75 @@ independent of one another.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import fsum
+from dataclasses import dataclass, replace
+from math import fsum, isnan
 
 import msgspec
+import numpy as np
 
 from esper_ab.design.design import Contrast
-from esper_ab.stats.pair import Pair, Samples
+from esper_ab.stats.floats import Bools, Ints
+from esper_ab.stats.pair import NO_PAIRS, Data, Pair, Pairs, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.compared_items import ComparedItems
-from esper_ab.verdict.observations import Cells, Observation, Observations
+from esper_ab.verdict.compared_runs import ComparedRuns, compared_runs
+from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.question import HalfPair, Lost
-from esper_ab.verdict.scale import MEAN, Scale
+from esper_ab.verdict.runs import Runs
+from esper_ab.verdict.scale import Scale
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pairing:
     """The data of one comparison. Replicates are numbered by their place in the given order."""
 
-    pairs: tuple[Pair, ...] | Samples  # one per independent unit
+    pairs: Data  # one per independent unit
     lost: Lost
     single: tuple[str, ...] = ()  # "3 of new": runs that are left out, because the other group has none there
     absent: tuple[str, ...] = ()  # "3 of old": runs that count as lost, because the other group has one there
     clusters: tuple[tuple[str, ...], ...] = ()  # replicates of each independent unit that has several
-    existing: tuple[Pair, ...] = ()  # all pairs, including those after a gap or a decision; () if runs form no pairs
+    existing: Pairs = NO_PAIRS  # all pairs, including those after a gap or a decision; none if runs form no pairs
     items: ComparedItems | None = None  # the scores on items below the pairs, if they count in the test
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Replicate:
-    """The runs of both groups in one replicate, and their outcomes; None for an outcome that is lost or missing."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Sides:
+    """The runs of both groups of a contrast in each replicate; arrays are [replicates]."""
 
-    place: int
-    runs_a: tuple[Observation, ...]
-    runs_b: tuple[Observation, ...]
-    a: float | None
-    b: float | None
+    contrast: Contrast
+    a: ComparedRuns
+    b: ComparedRuns
 
     @property
-    def positions(self) -> tuple[int, int]:
-        """The positions of both runs; (0, 1) unless both are known."""
-        if not self.runs_a or not self.runs_b:
-            return 0, 1
-        position_a = self.runs_a[0].place
-        position_b = self.runs_b[0].place
-        if position_a is None or position_b is None:
-            return 0, 1
-        return position_a, position_b
+    def paired(self) -> Bools:
+        """Whether both outcomes are known."""
+        return ~np.isnan(self.a.value) & ~np.isnan(self.b.value)
 
     @property
-    def pair(self) -> Pair | None:
-        """The pair, if both outcomes are known."""
-        if self.a is None or self.b is None:
-            return None
-        position_a, position_b = self.positions
-        return Pair(replicate=self.place, a=self.a, b=self.b, position_a=position_a, position_b=position_b)
+    def positions(self) -> tuple[Ints, Ints]:
+        """The positions of both runs; 0 and 1 unless both are known."""
+        known = self.a.exist & self.b.exist & (self.a.position >= 0) & (self.b.position >= 0)
+        return np.where(known, self.a.position, 0), np.where(known, self.b.position, 1)
 
     @property
-    def clusters(self) -> set[str]:
-        """The clusters that the runs share with others."""
-        return {run.cluster for run in (*self.runs_a, *self.runs_b) if run.cluster}
+    def absent(self) -> tuple[Bools, Bools]:
+        """Whether a, and b, lacks a run that the other group has in this replicate, in any task of the contrast.
 
-    def half(self, contrast: Contrast, absent: Sequence[str]) -> HalfPair:
-        """Return the replicate without a pair; the runs of the groups in `absent` count as failed."""
-        position_a, position_b = self.positions
-        return HalfPair(
-            replicate=self.place,
-            a=self.a,
-            b=self.b,
-            failed_a=_failed(self.runs_a) or contrast.a in absent,
-            failed_b=_failed(self.runs_b) or contrast.b in absent,
-            position_a=position_a,
-            position_b=position_b,
-        )
+        A replicate with a task in which neither group has a run was not meant to have one.
+        """
+        no_a = self.a.rows < 0
+        no_b = self.b.rows < 0
+        planned = ~np.any(no_a & no_b, axis=0)
+        return np.asarray(np.any(no_a, axis=0) & planned), np.asarray(np.any(no_b, axis=0) & planned)
+
+
+def _sides(runs: Runs, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, partial: bool) -> _Sides:
+    a, b = (compared_runs(runs, group, contrast.task, scales, order, partial=partial) for group in contrast.groups)
+    return _Sides(contrast=contrast, a=a, b=b)
 
 
 def pair_up(
-    cells: Cells,
+    runs: Runs,
     contrast: Contrast,
     scales: Sequence[Scale],
     order: Sequence[str],
@@ -99,104 +91,119 @@ def pair_up(
     partner is not lost: the partner is not needed, or its run is still to come. `absent_lost`: a run that does not
     exist counts as lost if its partner exists, because most programs write no row for a run that crashed.
     """
-    pairs: list[Pair] = []
-    clusters: dict[int, set[str]] = {}  # replicate -> clusters of its pair's runs
-    halves: list[HalfPair] = []
-    single: list[str] = []
-    absent: list[str] = []
-    for place, name in enumerate(order):
-        if (complete := _complete(cells, contrast, place, name)) is not None:
-            pairs.append(complete)
-            continue
-        replicate = _replicate(cells, contrast, scales, place, name, partial=not planned)
-        if (pair := replicate.pair) is not None:
-            pairs.append(pair)
-            clusters[place] = replicate.clusters
-            continue
-        lacking = _absent(cells, contrast, scales, name) if absent_lost else []
-        absent += [f"{name} of {group}" for group in lacking]
-        half = replicate.half(contrast, lacking)
-        lost = not planned and (half.failed_a or half.failed_b)
-        if lost or (replicate.runs_a and replicate.runs_b):
-            halves.append(half)
-        elif replicate.runs_a:
-            single.append(f"{name} of {contrast.a}")
-        elif replicate.runs_b:
-            single.append(f"{name} of {contrast.b}")
-    units = _units(pairs, clusters) if any(clusters.values()) else []  # without clusters, every pair is a unit
-    pairs = [_joined(unit) for unit in units] if units and not planned else pairs
+    sides = _sides(runs, contrast, scales, order, partial=not planned)
+    places = np.flatnonzero(sides.paired)
+    position_a, position_b = sides.positions
+    pairs = Pairs(
+        replicate=places,
+        a=sides.a.value[places],
+        b=sides.b.value[places],
+        position_a=position_a[places],
+        position_b=position_b[places],
+    )
+    unpaired = _unpaired(sides, order, planned=planned, absent_lost=absent_lost)
+    clusters = _clusters_of(runs, sides, places)
+    units = _units(pairs.replicate.tolist(), clusters) if clusters else []  # without clusters, every pair is a unit
+    if units and not planned:
+        pairs = Pairs.of(_joined(pairs, unit) for unit in units)
     shared = [unit for unit in units if len(unit) > 1]
     return Pairing(
-        pairs=tuple(pairs),
-        lost=Lost(replicates=tuple(halves)),
-        single=tuple(single),
-        absent=tuple(absent),
-        clusters=tuple(tuple(order[pair.replicate] for pair in unit) for unit in shared),
+        pairs=pairs,
+        lost=Lost(replicates=tuple(unpaired.halves)),
+        single=tuple(unpaired.single),
+        absent=tuple(unpaired.absent),
+        clusters=tuple(tuple(order[places[number]] for number in unit) for unit in shared),
     )
 
 
-def _complete(cells: Cells, contrast: Contrast, place: int, name: str) -> Pair | None:
-    """Return the pair of a replicate in the usual case: two outcomes in one task, without clusters and places."""
-    run_a = cells.get((contrast.a, contrast.task, name))
-    run_b = cells.get((contrast.b, contrast.task, name))
-    if run_a is None or run_b is None or run_a.value is None or run_b.value is None:
-        return None
-    if run_a.cluster or run_b.cluster or run_a.place is not None or run_b.place is not None:
-        return None
-    return Pair(replicate=place, a=run_a.value, b=run_b.value, position_a=0, position_b=1)
+@dataclass(frozen=True, kw_only=True)
+class _Unpaired:
+    """What stands for the replicates without a pair."""
+
+    halves: list[HalfPair]
+    single: list[str]
+    absent: list[str]
 
 
-def _replicate(
-    cells: Cells, contrast: Contrast, scales: Sequence[Scale], place: int, name: str, *, partial: bool
-) -> _Replicate:
-    """Look up the runs of both groups in replicate `name`. `partial`: as in `runs_of`."""
-    task = contrast.task
-    runs_a = runs_of(cells, contrast.a, task, scales, name, partial=partial)
-    runs_b = runs_of(cells, contrast.b, task, scales, name, partial=partial)
-    a = _value(runs_a, task, scales)
-    b = _value(runs_b, task, scales)
-    return _Replicate(place=place, runs_a=runs_a, runs_b=runs_b, a=a, b=b)
+def _unpaired(sides: _Sides, order: Sequence[str], *, planned: bool, absent_lost: bool) -> _Unpaired:
+    """Describe the replicates that have a run of a group, but no pair; the flags are those of `pair_up`."""
+    contrast = sides.contrast
+    unpaired = _Unpaired(halves=[], single=[], absent=[])
+    absent_a, absent_b = sides.absent
+    if not absent_lost:
+        absent_a = absent_b = np.zeros(len(order), dtype=np.bool_)
+    of_interest = ~sides.paired & (sides.a.exist | sides.b.exist | absent_a | absent_b)
+    for place in np.flatnonzero(of_interest).tolist():
+        name = order[place]
+        if absent_a[place]:
+            unpaired.absent.append(f"{name} of {contrast.a}")
+        if absent_b[place]:
+            unpaired.absent.append(f"{name} of {contrast.b}")
+        half = _half(sides, place, absent_a=bool(absent_a[place]), absent_b=bool(absent_b[place]))
+        lost = not planned and (half.failed_a or half.failed_b)
+        if lost or (sides.a.exist[place] and sides.b.exist[place]):
+            unpaired.halves.append(half)
+        elif sides.a.exist[place]:
+            unpaired.single.append(f"{name} of {contrast.a}")
+        elif sides.b.exist[place]:
+            unpaired.single.append(f"{name} of {contrast.b}")
+    return unpaired
+
+
+def _half(sides: _Sides, place: int, *, absent_a: bool, absent_b: bool) -> HalfPair:
+    """Return a replicate without a pair; the run of a group that is absent counts as failed."""
+    position_a, position_b = sides.positions
+    return HalfPair(
+        replicate=place,
+        a=_known(sides.a, place),
+        b=_known(sides.b, place),
+        failed_a=bool(sides.a.failed[place]) or absent_a,
+        failed_b=bool(sides.b.failed[place]) or absent_b,
+        position_a=int(position_a[place]),
+        position_b=int(position_b[place]),
+    )
+
+
+def _known(of_group: ComparedRuns, place: int) -> float | None:
+    """Return the outcome in a replicate, or None."""
+    value = float(of_group.value[place])
+    return None if isnan(value) else value
 
 
 def pair_explored(plan: AnalysisPlan, observations: Observations) -> dict[Contrast, Pairing]:
     """Form the pairs of exploratory observations, or two samples if the runs are unpaired."""
-    cells = observations.cells
-    contrasts = plan.design.comparisons
+    return {contrast: _explored(plan, observations, contrast) for contrast in plan.design.comparisons}
+
+
+def _explored(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> Pairing:
+    runs = observations.rows
     if not plan.paired:
-        return {contrast: sampled(cells, contrast, plan.scales, plan.replicates) for contrast in contrasts}
+        return sampled(runs, contrast, plan.scales, plan.replicates)
     absent_lost = not observations.partners_left_out
-    pairings = {}
-    for contrast in contrasts:
-        pairings[contrast] = pair_up(cells, contrast, plan.scales, plan.replicates, absent_lost=absent_lost)
-    return pairings
+    return pair_up(runs, contrast, plan.scales, plan.replicates, absent_lost=absent_lost)
 
 
 def any_outcomes_to_compare(plan: AnalysisPlan, observations: Observations) -> bool:
     """True if exploratory observations have a pair, or two samples if the runs are unpaired, in any comparison."""
-    if plan.paired:
-        cells = observations.cells
-        for contrast in plan.design.comparisons:
-            pairs = (_complete(cells, contrast, place, name) for place, name in enumerate(plan.replicates))
-            if any(pair is not None for pair in pairs):
-                return True
-    return any(pairing.pairs for pairing in pair_explored(plan, observations).values())
+    return any(_explored(plan, observations, contrast).pairs for contrast in plan.design.comparisons)
 
 
 def sampled(
-    cells: Cells, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, planned: bool = False
+    runs: Runs, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, planned: bool = False
 ) -> Pairing:
     """Return the runs of `contrast` as two independent samples.
 
     If the runs were `planned`, each keeps its replicate, because a look takes the runs of the first replicates only.
     """
-    a, lost_a = _sample(cells, contrast.a, contrast.task, scales, order)
-    b, lost_b = _sample(cells, contrast.b, contrast.task, scales, order)
+    sides = _sides(runs, contrast, scales, order, partial=True)
+    known_a, lost_a = _known_and_lost(sides.a)
+    known_b, lost_b = _known_and_lost(sides.b)
     lost = HalfPair(replicate=0, a=None, b=None, failed_a=True, failed_b=False, position_a=0, position_b=1)
     lost_of_b = msgspec.structs.replace(lost, failed_a=False, failed_b=True)
     halves = [(place, lost) for place in lost_a] + [(place, lost_of_b) for place in lost_b]
-    samples = Samples(a=tuple(a.values()), b=tuple(b.values()))
+    samples = Samples(a=sides.a.value[known_a], b=sides.b.value[known_b])
     if planned:
-        samples = msgspec.structs.replace(samples, places_a=tuple(a), places_b=tuple(b))
+        samples = replace(samples, places_a=known_a, places_b=known_b)
         replicates = tuple(msgspec.structs.replace(half, replicate=place) for place, half in halves)
     else:
         replicates = tuple(half for _, half in halves)
@@ -209,75 +216,38 @@ def sampled(
     )
 
 
-def _sample(
-    cells: Cells, group: str, task: str, scales: Sequence[Scale], order: Sequence[str]
-) -> tuple[dict[int, float], list[int]]:
-    """Return the outcomes of a group's runs by the place of their replicate, and the places of its lost runs."""
-    values = {}
-    lost = []
-    for place, name in enumerate(order):
-        runs = runs_of(cells, group, task, scales, name, partial=True)
-        value = _value(runs, task, scales)
-        if value is not None:
-            values[place] = value
-        elif runs:
-            lost.append(place)
-    return values, lost
+def _known_and_lost(of_group: ComparedRuns) -> tuple[Ints, list[int]]:
+    """Return the places of the replicates whose outcome is known, and of those whose run was lost."""
+    without = np.isnan(of_group.value)
+    return np.flatnonzero(~without), np.flatnonzero(of_group.exist & without).tolist()
 
 
-def runs_of(
-    cells: Cells, group: str, task: str, scales: Sequence[Scale], replicate: str, *, partial: bool = False
-) -> tuple[Observation, ...]:
-    """Return the run of `group` or, for the mean over tasks, one run per task; () unless all of these runs exist.
+def leading_complete(runs: Runs, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str]) -> int:
+    """Count the leading replicates in which both groups have their runs, finished or lost."""
+    sides = _sides(runs, contrast, scales, order, partial=False)
+    missing = np.flatnonzero(~(sides.a.exist & sides.b.exist))
+    return int(missing[0]) if missing.size else len(order)
 
-    If `partial`, return those that exist if one of them failed: the mean is lost without the others.
+
+def _clusters_of(runs: Runs, sides: _Sides, places: Ints) -> dict[int, set[str]]:
+    """Return the clusters that the runs of each pair share with others, by place; without pairs that share none."""
+    of_runs = runs.cluster
+    if not any(of_runs.names):
+        return {}
+    clusters = {}
+    rows = np.concatenate((sides.a.rows, sides.b.rows))[:, places]
+    for place, rows_of_pair in zip(places.tolist(), rows.T.tolist(), strict=True):
+        names = {of_runs[row] for row in rows_of_pair} - {""}
+        if names:
+            clusters[place] = names
+    return clusters
+
+
+def _units(replicates: Sequence[int], clusters: Mapping[int, set[str]]) -> list[list[int]]:
+    """Return the pairs of each independent unit by number; pairs form one unit if any of their runs share a cluster.
+
+    `replicates`: that of each pair.
     """
-    tasks = _tasks(task, scales)
-    keys = [(group, name, replicate) for name in tasks]
-    runs = tuple(cells[key] for key in keys if key in cells)
-    if len(runs) == len(tasks) or (partial and _failed(runs)):
-        return runs
-    return ()
-
-
-def _tasks(task: str, scales: Sequence[Scale]) -> list[str]:
-    """Return the tasks that a contrast in `task` covers: all of them if it is the mean."""
-    if task == MEAN:
-        return [scale.task for scale in scales]
-    return [task]
-
-
-def _absent(cells: Cells, contrast: Contrast, scales: Sequence[Scale], replicate: str) -> list[str]:
-    """Return the groups that lack a run which their replicate has of the other group, in any task of the contrast.
-
-    A task in which neither group has a run of this replicate was not meant to have one.
-    """
-    lacking: set[str] = set()
-    for task in _tasks(contrast.task, scales):
-        without = [group for group in contrast.groups if (group, task, replicate) not in cells]
-        if len(without) == len(contrast.groups):
-            return []
-        lacking.update(without)
-    return [group for group in contrast.groups if group in lacking]
-
-
-def _failed(runs: Sequence[Observation]) -> bool:
-    return any(run.value is None and not run.cancelled for run in runs)
-
-
-def _value(runs: Sequence[Observation], task: str, scales: Sequence[Scale]) -> float | None:
-    """Return the outcome; for the mean, the average over tasks in units of their margins, with higher being better."""
-    values = [run.value for run in runs if run.value is not None]
-    if not runs or len(values) < len(runs):
-        return None
-    if task != MEAN:
-        return values[0]
-    scaled = [scale.outcome.sign * value / scale.margin for scale, value in zip(scales, values, strict=True)]
-    return fsum(scaled) / len(scaled)
-
-
-def _units(pairs: Sequence[Pair], clusters: Mapping[int, set[str]]) -> list[list[Pair]]:
-    """Return the pairs of each independent unit, in order; pairs form one unit if any of their runs share a cluster."""
     above: dict[str | int, str | int] = {}  # parents in a forest of clusters and replicates; each tree is a unit
 
     def root(node: str | int) -> str | int:
@@ -291,16 +261,17 @@ def _units(pairs: Sequence[Pair], clusters: Mapping[int, set[str]]) -> list[list
             joined = root(cluster)
             if tree != joined:
                 above[tree] = joined
-    units: dict[str | int, list[Pair]] = {}
-    for pair in pairs:
-        units.setdefault(root(pair.replicate), []).append(pair)
+    units: dict[str | int, list[int]] = {}
+    for number, replicate in enumerate(replicates):
+        units.setdefault(root(replicate), []).append(number)
     return list(units.values())
 
 
-def _joined(unit: Sequence[Pair]) -> Pair:
+def _joined(pairs: Pairs, unit: Sequence[int]) -> Pair:
     """Return the mean of the pairs of an independent unit as one pair."""
+    first = pairs[unit[0]]
     if len(unit) == 1:
-        return unit[0]
-    a = fsum(pair.a for pair in unit) / len(unit)
-    b = fsum(pair.b for pair in unit) / len(unit)
-    return Pair(replicate=unit[0].replicate, a=a, b=b, position_a=0, position_b=1)
+        return first
+    a = fsum(pairs.a[unit]) / len(unit)
+    b = fsum(pairs.b[unit]) / len(unit)
+    return Pair(replicate=first.replicate, a=a, b=b, position_a=0, position_b=1)

@@ -66,10 +66,8 @@ def optimality_gap(scores: Floats) -> Floats:
 
 def _scores(observations: Observations, group: str, task: str, reach: tuple[float, float]) -> Floats:
     worst, target = reach
-    rows = [row for row in observations.rows if row.group == group and row.task == task]
-    values = [row.value for row in rows if row.value is not None]
-    values.sort()  # so that no interval depends on the order of rows
-    return np.asarray((np.array(values, dtype=np.float64) - worst) / (target - worst))
+    values = np.sort(observations.rows.outcomes(group, task))  # so that no interval depends on the order of rows
+    return np.asarray((values - worst) / (target - worst))
 
 
 def _profile(group: str, by_task: Sequence[Floats], thresholds: Floats, rng: Generator) -> Profile:

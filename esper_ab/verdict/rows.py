@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+
+import numpy as np
 
 from esper_ab.contracts.wording import counted
 from esper_ab.design.design import Contrast
+from esper_ab.stats.floats import Floats, Ints
 from esper_ab.stats.pair import Samples, outcomes
 from esper_ab.verdict.copies import NAMED, copies, equal_groups, near_copies
 from esper_ab.verdict.departures import listed_short
@@ -57,8 +59,10 @@ def _partner_sentences(observations: Observations, pairing: Pairing) -> Iterator
 
 def _name_sentences(observations: Observations) -> Iterator[str]:
     """Say that runs are named like items, unless the user confirmed that they are runs."""
+    if observations.numbered or observations.rows_are_runs:
+        return
     words = {item_word(name) for name in observations.replicates}
-    if len(words) == 1 and "" not in words and not observations.rows_are_runs:
+    if len(words) == 1 and "" not in words:
         (word,) = words
         yield (
             f"The rows are named {observations.replicates[0]} and so on: {word}s of one checkpoint are not training "
@@ -83,7 +87,7 @@ def copied(contrast: Contrast, pairing: Pairing, chance: float) -> Iterator[tupl
         text = f"{total} of {runs} outcomes of {group}{where} equal another one, such as {value:g} in {rows} rows"
         yield text, 2 * total >= runs
     if isinstance(pairing.pairs, Samples):
-        equal = equal_groups(sorted(a), sorted(b))
+        equal = equal_groups(np.sort(a), np.sort(b))
         every = "run"
     else:
         equal = equal_groups(a, b)
@@ -105,10 +109,7 @@ def sorted_by_replicate(contrast: Contrast, pairing: Pairing, replicates: Sequen
     """
     if isinstance(pairing.pairs, Samples) or contrast.task == MEAN:
         return ""
-    if _PLAIN.fullmatch("".join(replicates)):  # the same order, found faster
-        pairs = sorted(pairing.pairs, key=lambda pair: int(replicates[pair.replicate]))
-    else:
-        pairs = sorted(pairing.pairs, key=lambda pair: _natural(replicates[pair.replicate]))
+    pairs = pairing.pairs.taken(_natural_order([replicates[place] for place in pairing.pairs.replicate.tolist()]))
     directions = [_direction(values) for values in outcomes(pairs)]
     if not all(directions):
         return ""
@@ -119,14 +120,24 @@ def sorted_by_replicate(contrast: Contrast, pairing: Pairing, replicates: Sequen
     )
 
 
-def _direction(values: Sequence[float]) -> str:
-    if len(set(values)) < _LEAST_SORTED:
+def _direction(values: Floats) -> str:
+    steps = np.diff(values)
+    if np.count_nonzero(steps) + 1 < _LEAST_SORTED:  # of values in order, as many distinct ones
         return ""
-    if all(x <= y for x, y in pairwise(values)):
+    if np.all(steps >= 0.0):
         return "rises"
-    if all(x >= y for x, y in pairwise(values)):
+    if np.all(steps <= 0.0):
         return "falls"
     return ""
+
+
+def _natural_order(names: Sequence[str]) -> Ints:
+    """Return the places of `names` in an order that has s2 before s10."""
+    places = range(len(names))
+    if _PLAIN.fullmatch("".join(names)):  # the same order, found faster
+        numbers = [int(name) for name in names]
+        return np.array(sorted(places, key=numbers.__getitem__), dtype=np.int64)
+    return np.array(sorted(places, key=lambda place: _natural(names[place])), dtype=np.int64)
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from esper_ab.design.design import Design
 from esper_ab.stats.error_rates import LookPlan, Tail, far_tail, rate_of_skewness, rate_of_tail
 from esper_ab.stats.skewness import skewness
@@ -28,7 +26,7 @@ def shape_caveats(evidence: Evidence) -> Iterator[str]:
     if evidence.verdict not in DIFFERENT:
         yield from (_tail_caveat(evidence, tail, sign) for tail, sign in tails_beyond_margin(evidence))
         return
-    differences = np.array([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
+    differences = evidence.pairs[: evidence.used].differences
     sign = float(evidence.progress.direction)
     plan = look_plan(evidence.design, evidence.used)
     towards = sign * differences
@@ -60,7 +58,7 @@ def tails_beyond_margin(evidence: Evidence) -> list[tuple[Tail, float]]:
         return []
     if evidence.about_checkpoints and not _few_independent_items(evidence):
         return []
-    differences = np.array([pair.a - pair.b for pair in evidence.pairs[: evidence.used]])
+    differences = evidence.pairs[: evidence.used].differences
     beyond = []
     for side in (1.0, -1.0):
         tail = far_tail(side * differences)

@@ -42,15 +42,12 @@ def task_improvements(
     """
     if len(scales) < 2:
         return ()
-    runs: dict[tuple[str, str], list[float]] = {}
     signs = {scale.task: scale.outcome.sign for scale in scales}
-    for row in observations.rows:
-        if row.value is not None and row.task in signs:
-            runs.setdefault((row.group, row.task), []).append(signs[row.task] * row.value)
+    runs = observations.rows
     improvements = []
     for a, b in dict.fromkeys(pairs):  # each once, though it is compared in every task
-        of_a = [np.sort(runs.get((a, task), ())) for task in signs]
-        of_b = [np.sort(runs.get((b, task), ())) for task in signs]
+        of_a = [np.sort(sign * runs.outcomes(a, task)) for task, sign in signs.items()]
+        of_b = [np.sort(sign * runs.outcomes(b, task)) for task, sign in signs.items()]
         sizes = [side.size for side in (*of_a, *of_b)]
         if min(sizes) > 0 and max(sizes) <= _MOST_RUNS:
             tasks = list(zip(of_a, of_b, strict=True))

@@ -14,7 +14,9 @@ from math import fsum
 import msgspec
 
 from esper_ab.verdict.analysis_plan import AnalysisPlan
-from esper_ab.verdict.observations import Observation, Observations
+from esper_ab.verdict.observation import Observation
+from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.runs import Runs
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,18 +44,18 @@ def tune(observations: Observations, plan: AnalysisPlan) -> Tuned:
 
     A lost run counts as the worst outcome of all runs used for the choice.
     """
-    runs = observations.cells
+    runs = observations.rows
     missing = []
     values = {}
     for group, cell, replicate in product(plan.groups, plan.cells, plan.choosing):
-        run = runs.get((group, cell, replicate))
+        run = runs.find(group, cell, replicate)
         if run is None:
             missing.append(Observation(group=group, task=cell, replicate=replicate, value=None))
         else:
             values[group, cell, replicate] = run.value
     known = [value for value in values.values() if value is not None]
     if missing or not known:
-        nothing = msgspec.structs.replace(observations, rows=())
+        nothing = msgspec.structs.replace(observations, rows=Runs.of(()))
         return Tuned(choices=(), observations=nothing, missing=tuple(missing), unused=())
     worst = plan.design.outcome.worst(known)
     outcomes = {key: worst if value is None else value for key, value in values.items()}
@@ -70,7 +72,7 @@ def tune(observations: Observations, plan: AnalysisPlan) -> Tuned:
             unused.append(row)
     return Tuned(
         choices=choices,
-        observations=msgspec.structs.replace(observations, rows=tuple(chosen_rows)),
+        observations=msgspec.structs.replace(observations, rows=Runs.of(chosen_rows)),
         missing=(),
         unused=tuple(unused),
     )

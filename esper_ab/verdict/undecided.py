@@ -6,14 +6,14 @@ the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from esper_ab.contracts.wording import n_pairs
 from esper_ab.stats.descriptive.iqm import IQMDifference
 from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Pairs, ends
 from esper_ab.stats.resampling import LEVEL
 from esper_ab.stats.text import p_text, percent
 from esper_ab.verdict.evidence import Evidence
@@ -40,24 +40,24 @@ def undecided_caveats(evidence: Evidence) -> Iterator[str]:
         yield from _outlier_caveat(evidence, pairs)
 
 
-def _direction_caveat(evidence: Evidence, pairs: Sequence[Pair]) -> Iterator[str]:
+def _direction_caveat(evidence: Evidence, pairs: Pairs) -> Iterator[str]:
     """Give the exact p if every pair has the same direction and it would suffice; ties have no direction."""
     p = smallest_p(len(pairs))
-    sign = evidence.question.sign
-    towards = {float(np.sign(pair.a - pair.b)) * sign for pair in pairs}
-    if len(towards) == 1 and 0.0 not in towards and p <= evidence.question.alpha:
-        ahead = evidence.question.a if towards == {1.0} else evidence.question.b
+    signs = np.sign(pairs.differences)
+    direction = float(signs[0]) * evidence.question.sign
+    if direction and np.all(signs == signs[0]) and p <= evidence.question.alpha:
+        ahead = evidence.question.a if direction > 0.0 else evidence.question.b
         yield (
             f"{ahead} is better in all {n_pairs(len(pairs))} (exact sign test p {p_text(p)}), but how much better on "
             "average is not shown; this decides nothing."
         )
 
 
-def _ratio_caveat(evidence: Evidence, pairs: Sequence[Pair]) -> str:
+def _ratio_caveat(evidence: Evidence, pairs: Pairs) -> str:
     """Advise the logarithm of the outcome if one group is nearly the same multiple of the other in every pair."""
-    if evidence.question.task == MEAN or min(min(pair.a, pair.b) for pair in pairs) <= 0.0:
+    if evidence.question.task == MEAN or min(ends(pairs)) <= 0.0:
         return ""
-    logs = np.log([pair.a / pair.b for pair in pairs])
+    logs = np.log(pairs.a / pairs.b)
     sd = float(np.std(logs, ddof=1))
     mean = float(np.mean(logs))
     if sd > _STEADY or abs(mean) <= _CLEAR * sd:
@@ -71,12 +71,12 @@ def _ratio_caveat(evidence: Evidence, pairs: Sequence[Pair]) -> str:
     )
 
 
-def _outlier_caveat(evidence: Evidence, pairs: Sequence[Pair]) -> Iterator[str]:
+def _outlier_caveat(evidence: Evidence, pairs: Pairs) -> Iterator[str]:
     """Give the difference of interquartile means if pairs lie beyond Tukey's outer fences on both sides.
 
     Pairs on one side only may be what one group does wrong, and no statistic that leaves them out speaks of that.
     """
-    differences = np.array([pair.a - pair.b for pair in pairs])
+    differences = pairs.differences
     low, high = np.quantile(differences, (0.25, 0.75))
     below = int(np.sum(differences < low - _FENCES * (high - low)))
     above = int(np.sum(differences > high + _FENCES * (high - low)))

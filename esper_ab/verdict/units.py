@@ -16,6 +16,7 @@ def check_units(
     """Raise UsageError if the margin of a task is not in the unit of its outcomes. `declared`: ranges by task."""
     for scale in scales:
         check_margin(scale.outcome, scale.margin, scale.task, declared.get(scale.task))
-        values = [row.value for row in observations.rows if row.task == scale.task and row.value is not None]
+        known = observations.rows.task.among([scale.task]) & ~observations.rows.lost
+        values = observations.rows.value[known].tolist()
         if scale.task not in declared:
             check_seen(scale.outcome, scale.margin, values, SettingName("scores", "WORST..TARGET"), scale.task)

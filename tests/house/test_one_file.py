@@ -22,7 +22,7 @@ STATISTIC = """
 from esper_ab.stats.statistic import Statistic
 
 STATISTIC = Statistic[float](
-    label="largest difference", kind="effect", place=99, compute=lambda a, b, _: max(x - y for x, y in zip(a, b)),
+    label="largest difference", kind="effect", place=99, compute=lambda a, b, _: float(max(a - b)),
     show=lambda result, context: f"{result:+.2f} points for {context.a}",
     caveats=lambda result, _: ["It is the largest."],
 )

@@ -11,7 +11,7 @@ from support.outcomes.compared_designs import A, B, compared, design, lost, pair
 
 from esper_ab.design.design import Boundary, Design, Futility, extended
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
-from esper_ab.stats.pair import Pair, Samples
+from esper_ab.stats.pair import Data, Samples
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.question import Lost
@@ -75,9 +75,7 @@ def drawn(rng: np.random.Generator) -> Comparison:
     return _compared(rng, rule, pairs, len(d), lost=Lost(replicates=tuple(halves)), same_records=same)
 
 
-def _compared(
-    rng: np.random.Generator, rule: Design, data: Sequence[Pair] | Samples, complete: int, **changes: object
-) -> Comparison:
+def _compared(rng: np.random.Generator, rule: Design, data: Data, complete: int, **changes: object) -> Comparison:
     findings = tuple(one for one in _FINDINGS if rng.random() < 0.05)
     planned = max(rule.looks, default=complete) if rule.anytime_after is None else complete
     return compared(rule, data, complete=complete, planned=max(planned, 1), findings=findings, **changes)
@@ -99,7 +97,7 @@ def _unpaired(rng: np.random.Generator, rule: Design) -> Comparison:
         boundaries=_planned((20,), 1).boundaries,
         comparisons=rule.comparisons[:1],
     )
-    return _compared(rng, rule, Samples(a=tuple(60.0 + d), b=tuple(60.0 + b)), 26)
+    return _compared(rng, rule, Samples(a=60.0 + d, b=60.0 + b), 26)
 
 
 def _counted(rng: np.random.Generator, rule: Design) -> Comparison:

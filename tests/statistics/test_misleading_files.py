@@ -15,6 +15,7 @@ from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.requirement import parse_requirement, require
+from esper_ab.verdict.runs import Runs
 
 FILES = Path(__file__).parent / "files"
 
@@ -50,10 +51,9 @@ def test_differences_that_drift_in_clock_order_prevent_a_claim():
     """Each group is autocorrelated in clock order, which only the column `order` gives, not the seed numbers."""
     runs = read_csv(FILES / "drift.csv")
     replace = msgspec.structs.replace
-    ordered = [replace(row, order=int(row.replicate)) for row in runs.rows]
+    ordered = Runs.of(replace(row, order=int(row.replicate)) for row in runs.rows)
     unknown, drifts = (
-        explore(replace(runs, rows=tuple(rows)), scales_of(("",), 2.0), Rule()).comparisons[0]
-        for rows in (runs.rows, ordered)
+        explore(replace(runs, rows=rows), scales_of(("",), 2.0), Rule()).comparisons[0] for rows in (runs.rows, ordered)
     )
     assert [str(comparison.verdict) for comparison in (unknown, drifts)] == ["BETTER", "INCONCLUSIVE"]
     assert "drift" in drifts.headline

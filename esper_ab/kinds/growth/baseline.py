@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 
-from esper_ab.analysis.observe import Pairs
+from esper_ab.analysis.observe import ComparedPairs
 from esper_ab.design.design import Contrast
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import outcome_of
@@ -21,7 +21,7 @@ from esper_ab.verdict.finding import Finding
 _UNEVEN = 1.05  # factor on chance: always guessing the largest class scores more, because classes differ in size
 
 
-def baseline_findings(history: History, pairs: Pairs) -> Iterator[Finding]:
+def baseline_findings(history: History, pairs: ComparedPairs) -> Iterator[Finding]:
     """Yield at most one finding per comparison and baseline, once there are enough pairs for an equivalence."""
     chance = history.plan.chance
     bare_groups = [group.name for group in history.plan.experiment.groups if group.settings.controller.name == "wait"]

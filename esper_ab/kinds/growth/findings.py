@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from esper_ab.analysis.conduct import evaluated_envs
 from esper_ab.analysis.kind import FindingsKind
-from esper_ab.analysis.observe import Pairs
+from esper_ab.analysis.observe import ComparedPairs
 from esper_ab.journal.fold import History
 from esper_ab.kinds.growth.baseline import baseline_findings
 from esper_ab.kinds.growth.policy_bias import starts
@@ -18,7 +18,7 @@ _SIZE = "host_params"
 class GrowthFindings(FindingsKind):
     """Findings for growth."""
 
-    def findings(self, history: History, pairs: Pairs) -> Iterator[Finding]:
+    def findings(self, history: History, pairs: ComparedPairs) -> Iterator[Finding]:
         """Yield findings on groups near a baseline, and on hosts of different sizes."""
         yield from baseline_findings(history, pairs)
         sizes: set[float] = set()

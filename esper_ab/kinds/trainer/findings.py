@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from esper_ab.analysis.kind import FindingsKind
-from esper_ab.analysis.observe import Pairs
+from esper_ab.analysis.observe import ComparedPairs
 from esper_ab.contracts.trainer import is_command
 from esper_ab.journal.events import TrainerMended
 from esper_ab.journal.fold import History
@@ -17,7 +17,7 @@ from esper_ab.verdict.finding import Finding
 class TrainerFindings(FindingsKind):
     """Findings for a user's trainer, which has points instead of episodes."""
 
-    def findings(self, history: History, pairs: Pairs) -> Iterator[Finding]:
+    def findings(self, history: History, pairs: ComparedPairs) -> Iterator[Finding]:
         """Yield the results of the rehearsal, and a note if the trainer's files were changed after it."""
         facts = history.plan.trainer
         if facts is not None:

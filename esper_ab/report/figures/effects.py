@@ -95,7 +95,7 @@ def _row(item: Comparison) -> tuple[float, tuple[float, float] | None]:
 
 
 def _differences(item: Comparison) -> list[float]:
-    return [pair.a - pair.b for pair in item.pairs[: item.used]]
+    return list(item.pairs[: item.used].differences.tolist())
 
 
 def _ticks(axes: Axes, row: int, item: Comparison, groups: Sequence[str]) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import stdev
+from math import sqrt
 
 from esper_ab.journal.outcomes import mean
 from esper_ab.stats import text
+from esper_ab.stats.floats import exact_sum, floats
 
 NONE = "n/a"
 NOT_COMPARABLE = "not comparable between modes"
@@ -65,5 +66,6 @@ def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
         return NONE
     words = number(middle, digits)
     if len(present) > 1:
-        words += f" ({number(stdev(present), digits)})"
+        squares = exact_sum((floats(present) - middle) ** 2)
+        words += f" ({number(sqrt(squares / (len(present) - 1)), digits)})"
     return words

@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from esper_ab.stats.correlation import pearson
+from esper_ab.stats.correlation import pearson_of_deviations
 from esper_ab.stats.distributions import norm_isf
-from esper_ab.stats.floats import Floats, floats, norm
+from esper_ab.stats.floats import Floats, exact_sum, floats, norm
 from esper_ab.stats.paired_difference import differences
 from esper_ab.stats.rounding import ROUNDING
 from esper_ab.stats.statistic import ComparisonContext, Statistic
@@ -41,9 +41,9 @@ def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
     y = floats(b)
     if n < 3 or not (_varies(x, x) and _varies(y, y)):
         return None
-    dx = x - math.fsum(x) / n
-    dy = y - math.fsum(y) / n
-    r = pearson(x, y)
+    dx = x - exact_sum(x) / n
+    dy = y - exact_sum(y) / n
+    r = pearson_of_deviations(dx, dy)
     if _varies(dx - dy, x, y):
         worth = (math.hypot(norm(dx), norm(dy)) / norm(dx - dy)) ** 2
     else:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.distributions import norm_sf
-from esper_ab.stats.floats import Floats, floats
+from esper_ab.stats.floats import Ints, floats
 from esper_ab.stats.ranks import mid_ranks
 from esper_ab.stats.statistic import ComparisonContext, Statistic
 from esper_ab.stats.text import p_text
@@ -44,13 +44,14 @@ def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
     ranks = mid_ranks(np.concatenate((x, y)))
     combinations = n * m
     u = float(np.sum(ranks[:n])) - n * (n + 1) / 2.0
-    ties = int(np.unique(ranks).size) < ranks.size
+    _, tied = np.unique(ranks, return_counts=True)
+    ties = tied.size < ranks.size
     exact = not ties and combinations <= _EXACT_COMBINATIONS
     smaller = min(u, combinations - u)
     if exact:
         p = _exact(int(smaller), n, m)
     else:
-        p = _normal(smaller, n, m, ranks)
+        p = _normal(smaller, n, m, tied)
     return MannWhitney(u=u, p=p, exact=exact, ties=ties, effect=u / combinations)
 
 
@@ -76,10 +77,12 @@ def _orders(n: int, m: int) -> tuple[int, ...]:
     return tuple(accumulate(counts))
 
 
-def _normal(smaller: float, n: int, m: int, ranks: Floats) -> float:
-    """Return the two-sided p of the normal approximation, with corrections for ties and continuity."""
+def _normal(smaller: float, n: int, m: int, tied: Ints) -> float:
+    """Return the two-sided p of the normal approximation, with corrections for continuity and for `tied` runs.
+
+    `tied`: how many runs share each rank.
+    """
     runs = n + m
-    _, tied = np.unique(ranks, return_counts=True)
     of_ties = float(np.sum(tied.astype(np.float64) ** 3 - tied)) / (runs * (runs - 1))
     variance = n * m / 12.0 * (runs + 1 - of_ties)
     if variance <= 0.0:  # all outcomes are equal

@@ -39,7 +39,9 @@ from esper_ab.verdict.drift import DRIFT
 from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.observations import Facts, Observation, Observations
+from esper_ab.verdict.observation import Observation
+from esper_ab.verdict.observations import Facts, Observations
+from esper_ab.verdict.runs import Runs
 from esper_ab.verdict.scale import Scale
 from support.goldens.golden_json import plain, rounded
 
@@ -206,8 +208,8 @@ def _facts(golden_facts: Mapping[str, Any]) -> Facts:
     )
 
 
-def _observed(golden: Mapping[str, Any]) -> tuple[Observation, ...]:
-    return tuple(
+def _observed(golden: Mapping[str, Any]) -> Runs:
+    return Runs.of(
         Observation(
             group=row["group"],
             replicate=row["pair"],

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 
 from esper_ab.design.design import Boundary, Contrast, Design
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Data, Pair, Pairs, Samples
 from esper_ab.verdict.comparison import Comparison, compare
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.looks import progress_after
@@ -54,32 +54,38 @@ def open_ended(**changes: object) -> Design:
     return design(6, looks=(), boundaries=(), anytime_after=0, **changes)
 
 
-def pairs_of(a: Sequence[float], b: Sequence[float], replicates: Sequence[int] | None = None) -> tuple[Pair, ...]:
+def pairs_of(a: Sequence[float], b: Sequence[float], replicates: Sequence[int] | None = None) -> Pairs:
     """Return pairs whose positions alternate with the replicate, as in a counterbalanced plan."""
     numbers = range(len(a)) if replicates is None else replicates
-    return tuple(
+    return Pairs.of(
         Pair(replicate=r, a=float(x), b=float(y), position_a=r % 2, position_b=1 - r % 2)
         for r, x, y in zip(numbers, a, b, strict=True)
     )
 
 
 def compared(
-    rule: Design, pairs: Sequence[Pair], *, lost: Lost | None = None, complete: int | None = None, **changes: object
+    rule: Design,
+    pairs: Data | Sequence[Pair],
+    *,
+    lost: Lost | None = None,
+    complete: int | None = None,
+    **changes: object,
 ) -> Comparison:
     """Compare a - b of the first comparison of `rule`. `complete`: replicates; by default all pairs and all lost ones.
 
     `changes`: `same_records`, `findings`, and fields of Question.
     """
+    data = pairs if isinstance(pairs, Pairs | Samples) else Pairs.of(pairs)
     lost = lost or Lost()
     if complete is None:
-        complete = len(pairs) + len(lost.replicates)
+        complete = len(data) + len(lost.replicates)
     same_records = changes.pop("same_records", False)
     findings = changes.pop("findings", ())
     question = Question(a=A, b=B, design=rule, planned=max(rule.looks, default=complete), scope="task t, 5 steps")
-    progress = progress_after(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
+    progress = progress_after(rule, {rule.comparisons[0]: data}, complete)[rule.comparisons[0]]
     return compare(
         msgspec.structs.replace(question, **changes),
-        Pairing(pairs=pairs, lost=lost),
+        Pairing(pairs=data, lost=lost),
         progress,
         same_records=same_records,
         findings=findings,
@@ -119,4 +125,4 @@ def pairs_with_differences(d, base=70.0):
 
 def one_sided(d):
     """Return pairs in which the first group always starts first."""
-    return tuple(Pair(replicate=r, a=70.0 + x, b=70.0, position_a=0, position_b=1) for r, x in enumerate(d))
+    return Pairs.of(Pair(replicate=r, a=70.0 + x, b=70.0, position_a=0, position_b=1) for r, x in enumerate(d))

@@ -28,7 +28,7 @@ def design(comparisons=(AB,), **changes):
 def pairs_from(differences, b=50.0):
     """Return a pair per difference, with alternating positions; None is a lost pair."""
     replicates = [r for r, d in enumerate(differences) if d is not None]
-    return list(compared_designs.pairs_of([b + differences[r] for r in replicates], [b] * len(replicates), replicates))
+    return compared_designs.pairs_of([b + differences[r] for r in replicates], [b] * len(replicates), replicates)
 
 
 DULL = [6.0, -8.0, -6.0, 8.0] * 10  # neither different nor shown to be equal
@@ -60,8 +60,8 @@ def situations(draw):
     lost = draw(st.sets(st.integers(0, 25), max_size=6))
     replicates = [r for r in range(26) if r not in lost]
     pairs = {
-        contrast: list(
-            compared_designs.pairs_of(outcomes[contrast.a][replicates], outcomes[contrast.b][replicates], replicates)
+        contrast: compared_designs.pairs_of(
+            outcomes[contrast.a][replicates], outcomes[contrast.b][replicates], replicates
         )
         for contrast in comparisons
     }

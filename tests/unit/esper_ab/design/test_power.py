@@ -14,7 +14,7 @@ from esper_ab.design.power import assumed, observed, power_tables_of, replicates
 from esper_ab.design.scheme import PowerQuestion, scheme
 from esper_ab.design.simulation import Simulation
 from esper_ab.readers.external_plan import make_external_plan
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Pair, Pairs
 from esper_ab.stats.sd_limits import sd_limits
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.looks import progress_after
@@ -87,7 +87,7 @@ def test_the_power_of_looks_equals_the_share_of_simulated_claims(looks, effect):
 
 
 def make_pairs(d):
-    return tuple(
+    return Pairs.of(
         Pair(replicate=index, a=70.0 + difference, b=70.0, position_a=0, position_b=0)
         for index, difference in enumerate(d.tolist())
     )

@@ -6,8 +6,9 @@ import pytest
 from support.outcomes.csv_outcomes import scales
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.formats.cells import LONGEST_NAME
 from esper_ab.readers.external_plan import make_external_plan, read_plan, save_plan, write_plan
-from esper_ab.readers.external_table import LONGEST_NAME, observations_of
+from esper_ab.readers.external_table import observations_of
 from esper_ab.verdict.analysis_plan import Rule, make_plan
 from esper_ab.verdict.judge import judge
 

@@ -19,7 +19,7 @@ from esper_ab.report.joint import joint_report, render_joint_brief, render_joint
 from esper_ab.report.page import render_page
 from esper_ab.report.text import render_text
 from esper_ab.settings.parts import share_of
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Pair, Pairs
 from esper_ab.verdict.analysis_plan import Rule, make_plan
 from esper_ab.verdict.judge import judge
 from esper_ab.verdict.looks import progress_after
@@ -177,7 +177,7 @@ def _decided(names, groups, effects, seed, rule):
 
 
 def _pairs(a, b):
-    return [
+    return Pairs.of(
         Pair(replicate=place, a=float(value_a), b=float(value_b), position_a=0, position_b=1)
         for place, (value_a, value_b) in enumerate(zip(a, b, strict=True))
-    ]
+    )

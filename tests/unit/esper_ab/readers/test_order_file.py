@@ -66,7 +66,7 @@ def test_the_plan_file_reveals_the_group_of_each_arm(tmp_path, paired):
     plan = plan_of(paired=paired)
     found = observed(tmp_path, plan, filled(plan, 24))
     assert {(row.group, row.value) for row in found.rows} == {("new", 1.0), ("old", 0.0)}
-    assert len(found.cells) == 24
+    assert len(found.rows) == 24
     assert found.departures == ()
 
 

@@ -11,7 +11,7 @@ from esper_ab.verdict.caveats import context_of
 @pytest.mark.parametrize(("few", "many", "expected"), [(1, 9, False), (2, 9, True), (4, 9, True), (4, 8, False)])
 def test_very_unequal_group_sizes_get_a_caveat(few, many, expected):
     runs = 70.0 + np.sin(np.arange(many))
-    result = compared(design(20, test="welch", positions=1), Samples(a=tuple(runs[:few]), b=tuple(runs)), complete=20)
+    result = compared(design(20, test="welch", positions=1), Samples(a=runs[:few], b=runs), complete=20)
     assert any(caveat.startswith("Unequal groups") for caveat in result.caveats) == expected
 
 
@@ -31,6 +31,6 @@ def test_statistics_know_whether_their_comparison_is_undecided():
 
 def test_statistics_know_whether_runs_form_pairs():
     rng = np.random.default_rng(3)
-    a, b = rng.normal(70.0, 1.0, (2, 8)).tolist()
-    unpaired = compared(design(8, test="welch", positions=1), Samples(a=tuple(a), b=tuple(b)), complete=8)
+    a, b = rng.normal(70.0, 1.0, (2, 8))
+    unpaired = compared(design(8, test="welch", positions=1), Samples(a=a, b=b), complete=8)
     assert not context_of(unpaired).paired

@@ -16,7 +16,7 @@ from support.outcomes.compared_designs import (
 )
 
 from esper_ab.stats.least_pairs import LEAST_PAIRS
-from esper_ab.stats.pair import Pair
+from esper_ab.stats.pair import Pair, Pairs
 from esper_ab.verdict.question import HalfPair, Lost
 from esper_ab.verdict.verdict import CLAIMS, DIFFERENT, Verdict
 
@@ -59,7 +59,7 @@ def test_swapping_the_groups_mirrors_the_whole_comparison(outcome_pairs, rule, s
     losses = lost() if survivor is None else lost((len(pairs), None, survivor))
     forward = compared(rule, pairs, lost=losses)
     mirrored_losses = Lost(replicates=tuple(map(swap, losses.replicates)))
-    mirrored = compared(rule, tuple(map(swap, pairs)), lost=mirrored_losses, a="simplified", b="shaped")
+    mirrored = compared(rule, Pairs.of(map(swap, pairs)), lost=mirrored_losses, a="simplified", b="shaped")
     assert mirrored.verdict is MIRRORED.get(forward.verdict, forward.verdict)
     assert mirrored.estimate == pytest.approx(-forward.estimate, abs=1e-9)
     assert (mirrored.low is None) == (forward.low is None)

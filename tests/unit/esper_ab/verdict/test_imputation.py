@@ -9,7 +9,7 @@ from support.outcomes.compared_designs import BETTER_A, BETTER_B, compared, desi
 from support.outcomes.compared_designs import SMALL as NOISE
 
 from esper_ab.design.design import Boundary
-from esper_ab.stats.pair import Samples
+from esper_ab.stats.pair import NO_PAIRS, Samples
 from esper_ab.verdict.caveats import routine
 from esper_ab.verdict.imputation import completed, imputed, limits_with_losses, recurs_in
 from esper_ab.verdict.looks import progress_after
@@ -51,7 +51,7 @@ def test_failed_runs_are_imputed_with_the_worst_or_best_outcome():
     assert [(pair.a, pair.b) for pair in full[2:]] == [(80.0, 80.0), (60.0, 10.0), (80.0, 72.0)]
     assert completed(rule, pairs_of([5.0], [66.0]), (), against_a=True)[1] == 5.0  # worse than what was declared
     with pytest.raises(ValueError, match="empty"):
-        completed(rule, (), (make_half_pair(0, None, None),), against_a=True)
+        completed(rule, NO_PAIRS, (make_half_pair(0, None, None),), against_a=True)
     with pytest.raises(ValueError, match="no worst outcome is declared"):
         completed(design(6), pairs, halves, against_a=True)
 
@@ -169,11 +169,12 @@ def test_the_more_harmful_loss_decides_whether_an_equivalence_survives(halves):
 
 def test_only_lost_runs_are_imputed_if_runs_are_unpaired():
     rule = design(8, test="welch", positions=1, worst=10.0)
-    runs = Samples(a=(70.0, 72.0), b=(66.0,))
+    runs = Samples(a=np.array([70.0, 72.0]), b=np.array([66.0]))
     full, worst, best = completed(
         rule, runs, (make_half_pair(2, None, 80.0), make_half_pair(3, 60.0, None)), against_a=True
     )
-    assert (full, worst, best) == (Samples(a=(70.0, 72.0, 10.0), b=(66.0, 80.0)), 10.0, 80.0)
+    assert (full.a.tolist(), full.b.tolist()) == ([70.0, 72.0, 10.0], [66.0, 80.0])
+    assert (worst, best) == (10.0, 80.0)
 
 
 # A collapse that no run showed: how often it may strike, and whether the claim survives one.
@@ -238,7 +239,7 @@ def test_without_losses_the_limits_equal_those_of_the_look():
     assert limits == (progress.looks[-1].low, progress.looks[-1].high)
     rule = design(20, worst=0.0)
     losses = lost((0, None, None))
-    assert limits_with_losses(rule, (), find_progress(rule, (), 20), losses) == (None, None)
+    assert limits_with_losses(rule, NO_PAIRS, find_progress(rule, NO_PAIRS, 20), losses) == (None, None)
 
 
 def test_a_comparison_without_a_claim_is_not_tested_for_unseen_collapses():

@@ -11,6 +11,7 @@ from support.outcomes.look_designs import AB, DULL, anytime, design, pairs_from,
 
 from esper_ab.design.design import Boundary, Futility
 from esper_ab.stats.anytime_t import log_evidence
+from esper_ab.stats.pair import Pairs
 from esper_ab.stats.proportions import proportions
 from esper_ab.verdict.looks import progress_after
 
@@ -140,7 +141,7 @@ def test_under_the_anytime_rule_discordant_pairs_are_the_evidence():
 @pytest.mark.parametrize("change", [{"a": 50.0}, {"a": 1.0}])
 def test_a_single_non_binary_outcome_leads_to_the_t_test(change):
     pairs = make_binary_pairs(2, 12, 1, 5)
-    changed = [msgspec.structs.replace(pairs[0], **change), *pairs[1:]]
+    changed = Pairs.of([msgspec.structs.replace(pairs[0], **change), *pairs[1:]])
     (look,) = progress_after(design(looks=(20,)), {AB: changed}, 20)[AB].looks
     assert look.p != pytest.approx(stats.binomtest(12, 13).pvalue)
 

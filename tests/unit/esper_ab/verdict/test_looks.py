@@ -14,6 +14,8 @@ from support.outcomes.look_designs import AB, AC, BC, DULL, NOMINAL, anytime, de
 from esper_ab.design.design import Boundary, Futility, extended
 from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.stats.anytime_t import anytime_interval
+from esper_ab.stats.pair import Pairs
+from esper_ab.stats.pair import before as before_replicate
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.looks import progress_after, take_looks
 
@@ -209,7 +211,8 @@ def test_a_comparison_stopped_for_futility_is_not_resumed():
 
 def test_a_look_with_all_pairs_on_one_side_does_not_decide():
     """All replicates of the other side were lost, so the lanes could explain the whole difference."""
-    pairs = [pair for pair in pairs_from(spread(20, 9.0)) if pair.replicate % 2 == 0 or pair.replicate > 13]
+    planned = pairs_from(spread(20, 9.0))
+    pairs = planned.taken((planned.replicate % 2 == 0) | (planned.replicate > 13))
     for adjusted in (True, False):
         rule = design(adjusted=adjusted)
         progress = progress_after(rule, {AB: pairs}, 14)[AB]
@@ -231,8 +234,8 @@ def test_neither_later_pairs_nor_their_order_change_a_look(situation, later, ran
     first, last = sorted((complete, later))
     before = progress_after(rule, pairs, first)
     after = progress_after(rule, pairs, last)
-    cut = {contrast: [pair for pair in rows if pair.replicate < first] for contrast, rows in pairs.items()}
-    shuffled = {contrast: random.sample(rows, len(rows)) for contrast, rows in cut.items()}
+    cut = {contrast: before_replicate(rows, first) for contrast, rows in pairs.items()}
+    shuffled = {contrast: Pairs.of(random.sample(rows, len(rows))) for contrast, rows in cut.items()}
     assert progress_after(rule, shuffled, first) == before
     for contrast, progress in before.items():
         assert after[contrast].looks[: len(progress.looks)] == progress.looks

@@ -20,8 +20,10 @@ from esper_ab.report.content import content
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.judge import judge
-from esper_ab.verdict.observations import Observation, Observations
+from esper_ab.verdict.observation import Observation
+from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.requirement import RELATIONS, Requirement, holds, parse_requirement, require
+from esper_ab.verdict.runs import Runs
 from esper_ab.verdict.verdict import Verdict
 
 GROUPS = ("shaped", "simplified", "wait")
@@ -187,7 +189,7 @@ def compare_on_tasks(*differences, worst=""):
                 Observation(group=A, task=task, replicate=seed, value=70.0 + difference + float(noise)),
                 Observation(group=B, task=task, replicate=seed, value=70.0),
             ]
-    return judge(plan, Observations(rows=tuple(rows), source="these runs", pair_column="seed")).comparisons
+    return judge(plan, Observations(rows=Runs.of(rows), source="these runs", pair_column="seed")).comparisons
 
 
 def is_met(left, relation, right, comparisons):

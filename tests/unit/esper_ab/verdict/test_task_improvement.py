@@ -5,7 +5,9 @@ import pytest
 from scipy import stats
 
 from esper_ab.contracts.measures import Measure
-from esper_ab.verdict.observations import Observation, Observations
+from esper_ab.verdict.observation import Observation
+from esper_ab.verdict.observations import Observations
+from esper_ab.verdict.runs import Runs
 from esper_ab.verdict.scale import Scale
 from esper_ab.verdict.task_improvement import task_improvements
 
@@ -30,7 +32,7 @@ def draw_outcomes(better="higher"):
         for (group, task), values in runs.items()
         for seed, value in enumerate(values)
     )
-    return runs, Observations(source="runs.csv", pair_column="seed", rows=rows)
+    return runs, Observations(source="runs.csv", pair_column="seed", rows=Runs.of(rows))
 
 
 @pytest.mark.parametrize("better", ["higher", "lower"])
