@@ -30,7 +30,7 @@ class Summary(msgspec.Struct, frozen=True):
     def words_of(self, total: int) -> str:
         """Return the summary of `total` values in words: "the mean of the last 10 of 40 values"."""
         if self.of == "mean" and total < self.count:
-            return f"the mean of all {total} values, fewer than {self.count},"
+            return f"the mean of all {total} values (fewer than {self.count})"
         if self.of == "mean":
             return f"the mean of the last {self.count} of {total} values"
         return {"last": "the last", "max": "the largest", "min": "the smallest"}[self.of] + f" of {total} values"

@@ -57,7 +57,7 @@ def test_the_refusal_of_an_unknown_summary_lists_the_known_summaries(text: str) 
     [
         ("", 40, "the last of 40 values"),
         ("mean-last-10", 40, "the mean of the last 10 of 40 values"),
-        ("mean-last-10", 4, "the mean of all 4 values, fewer than 10,"),
+        ("mean-last-10", 4, "the mean of all 4 values (fewer than 10)"),
         ("max", 40, "the largest of 40 values"),
         ("min", 40, "the smallest of 40 values"),
     ],
