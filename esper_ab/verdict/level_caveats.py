@@ -17,8 +17,11 @@ _MOST = 10_000  # runs or items that an advice names
 
 
 def level_caveats(evidence: Evidence) -> Iterator[str]:
-    """Say what holds at the lower level if it does not hold here, and how to get an interval of half the width."""
-    if evidence.question.items is None or evidence.items is None:
+    """Say what holds at the lower level if it does not hold here, and how to get an interval of half the width.
+
+    Neither is the reason why a check allows no verdict.
+    """
+    if evidence.question.items is None or evidence.items is None or evidence.capped_by:
         return
     yield from _lower_level(evidence)
     if evidence.verdict not in DIFFERENT and len(evidence.design.comparisons) <= _MOST_ADVISED:

@@ -47,6 +47,7 @@ def test_lost_scores_without_a_worst_outcome_prevent_a_verdict():
         "or remove it from all runs.",
     )
     assert "the lost scores could change the answer" in comparison.headline
+    assert not any("do not show that training does" in warning for warning in comparison.warnings)
 
 
 def test_a_claim_that_survives_the_worst_outcomes_is_made():
