@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,7 +13,10 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.health.processor import room
 from esper_ab.plan.budget import EVIDENCE, known_sd_of_pairs
 from esper_ab.plan.estimate import duration
-from esper_ab.plan.text import WIDTH, plan_text, short_text
+from esper_ab.plan.text import WIDTH, plan_text, short_text, wrapped
+
+if TYPE_CHECKING:  # needs scipy, which --help does not
+    from esper_ab.design.endings_text import AssumedSpread, Cost
 
 _NARROWEST = 40  # characters: a narrower terminal wraps sentences itself
 
@@ -40,7 +43,7 @@ def whole_plan(part: PartPlan, width: int = WIDTH) -> str:
     memory = room()
     left = f"{memory.bytes / 2**30:.1f} available under {memory.by}" if memory.by else ""
     text = plan_text(part.plan, part.machine, part.cost, part.folder, width, left)
-    return "\n".join(filter(None, (text, power_line(part))))
+    return "\n".join(filter(None, (text, wrapped(power_line(part), width), *chances(part))))
 
 
 def _short_plan(part: PartPlan, width: int) -> str:
@@ -48,16 +51,59 @@ def _short_plan(part: PartPlan, width: int) -> str:
 
 
 def power_line(part: PartPlan) -> str:
-    """Return a sentence on the difference that a plan can detect; "" if it cannot be computed before training."""
-    from esper_ab.design.power_text import KnownSD, design_power_line  # needs scipy, which --help does not
+    """Return sentences on the difference that a plan can detect, and on what would decide more often.
 
-    calibration = part.prior.calibration
-    sd = part.plan.run_sd
-    if sd is None and calibration is not None:
-        sd = calibration.spread.sd
+    Return "" if nothing can be computed before training.
+    """
+    # Imported here, because they need scipy, which --help does not.
+    from esper_ab.design.endings_text import advice
+    from esper_ab.design.power_text import KnownSD, design_power_line
+
     measured = known_sd_of_pairs(part.plan.experiment)
     known = KnownSD(measured, EVIDENCE) if measured is not None else None
-    return design_power_line(part.plan.design, sd, known)
+    sentences = [design_power_line(part.plan.design, _run_sd(part), known)]
+    spread = _spread(part)
+    if spread is not None:
+        sentences += advice(part.plan.design, spread, _cost(part))
+    return " ".join(filter(None, sentences))
+
+
+def chances(part: PartPlan) -> list[str]:
+    """Return a table of the chance of each verdict; [] if the spread of pairs is unknown or the plan has no maximum."""
+    from esper_ab.design.endings_text import endings_lines  # needs scipy, which --help does not
+
+    spread = _spread(part)
+    if spread is None:
+        return []
+    return endings_lines(part.plan.design, spread, _cost(part))
+
+
+def _spread(part: PartPlan) -> AssumedSpread | None:
+    """Return the spread of pairs by a calibration, where pairs are taken as uncorrelated, or by the evidence."""
+    from esper_ab.design.endings_text import AssumedSpread  # needs scipy, which --help does not
+    from esper_ab.design.power import sd_of_differences
+
+    run_sd = _run_sd(part)
+    sd = known_sd_of_pairs(part.plan.experiment) if run_sd is None else sd_of_differences(run_sd, 0.0)
+    if not sd:
+        return None
+    design = part.plan.design
+    return AssumedSpread(sd=sd, margin=design.margin, unit=design.outcome.apart)
+
+
+def _run_sd(part: PartPlan) -> float | None:
+    """Return the SD of the runs of one group, by the calibration; None if there is none."""
+    calibration = part.prior.calibration
+    if part.plan.run_sd is None and calibration is not None:
+        return calibration.spread.sd
+    return part.plan.run_sd
+
+
+def _cost(part: PartPlan) -> Cost:
+    """Return a function that says how long a number of seeds takes."""
+    start_up_s = part.cost.start_up_s
+    seed_s = (part.cost.duration_s - start_up_s) / part.plan.experiment.seeds
+    return lambda seeds: duration(start_up_s + seeds * seed_s).removeprefix("about ")
 
 
 def _remarks(about: dict[str, Any]) -> list[str]:

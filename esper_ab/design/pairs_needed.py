@@ -76,13 +76,13 @@ def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, colu
     """
     # The anytime-valid rule, whose bound depends on the number of pairs, needs no second test.
     sd_low, sd_high = sd_limits(sd, df, SD_LIMITS)
-    pairs = _least(sd, margin, p_bound, columns)
+    pairs = fewest_pairs(sd, margin, p_bound, columns)
     return PairsNeeded(
         margin=margin,
         alpha=_bound_at(p_bound, pairs),
         pairs=pairs,
-        low=_least(sd_low, margin, p_bound, columns),
-        high=_least(sd_high, margin, p_bound, columns),
+        low=fewest_pairs(sd_low, margin, p_bound, columns),
+        high=fewest_pairs(sd_high, margin, p_bound, columns),
     )
 
 
@@ -113,7 +113,9 @@ def _bound_at(p_bound: PBound, pairs: int) -> float:
     return p_bound(pairs) if callable(p_bound) else p_bound
 
 
-def _least(sd: float, margin: float, p_bound: PBound, columns: int) -> int:
+def fewest_pairs(sd: float, margin: float, p_bound: PBound, columns: int = 1) -> int:
+    """Return the pairs that detect `margin` with 80 % power; `sd` > 0 is the SD of the differences."""
+
     def enough(pairs: int) -> bool:
         alpha = _bound_at(p_bound, pairs)
         if power(sd, margin, pairs, alpha, columns, signed=False) < POWER:

@@ -18,7 +18,8 @@ from esper_ab.design.power import (
     power_tables_of,
     replicates_needed,
 )
-from esper_ab.design.scheme import PowerQuestion, generator_of
+from esper_ab.design.scheme import PowerQuestion, generator_of, scheme
+from esper_ab.design.simulation import FEW_PATHS, Endings, Simulation, endings_at_margins
 from esper_ab.settings.eval_episodes import EvaluationNoise
 
 ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates in the table
@@ -63,6 +64,7 @@ class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     tables: tuple[PowerTable, ...]
     eval_episodes: EvalEpisodesAnswer | None = None  # None if the evaluation noise is unknown
     windows: tuple[WindowNeeds, ...] = ()
+    endings: tuple[Endings, ...] = ()  # for the spread of the first table, at true differences of 0, 1/2, 1, 2 margins
 
 
 def check_varied(known: Known) -> Known:
@@ -81,12 +83,15 @@ def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequenc
     eval_episodes = None
     if known.noise is not None:
         eval_episodes = _recompute(known.noise, tables[0])
+    (row,) = (row for row in tables[0].rows if row.replicates == replicates)
+    simulation = Simulation(scheme(replicates, row.looks, question), generator_of(question, (replicates,)), FEW_PATHS)
     return PowerAnswer(
         known=known,
         replicates=replicates,
         tables=tables,
         eval_episodes=eval_episodes,
         windows=needs_of(known.windows, tables),
+        endings=endings_at_margins(simulation, question.margin / tables[0].sd),
     )
 
 

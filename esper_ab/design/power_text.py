@@ -8,17 +8,17 @@ import msgspec
 
 from esper_ab.contracts.wording import counted, significant
 from esper_ab.design.design import Design
+from esper_ab.design.endings_text import endings_table
 from esper_ab.design.episodes_text import next_text, share_text
 from esper_ab.design.outcome_windows import window_lines
 from esper_ab.design.pairs_needed import MOST_NAMED
+from esper_ab.design.plan_simulation import simulation_of
 from esper_ab.design.power import PowerRow, PowerTable, ReplicatesNeeded, sd_of_differences
 from esper_ab.design.power_tables import Known, PowerAnswer
-from esper_ab.design.scheme import PowerQuestion, generator_of, scheme
 from esper_ab.design.simulation import Simulation
+from esper_ab.design.table_text import aligned
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_for, with_unit
-
-_FEW_PATHS = 10_000  # for one line of a plan; standard error of a power of 0.8: 0.004
 
 
 def power_text(answer: PowerAnswer) -> str:
@@ -50,6 +50,10 @@ def power_text(answer: PowerAnswer) -> str:
     windows = window_lines(answer.windows, answer.tables, known.unit)
     if windows:
         lines += ["", *windows]
+    if answer.endings:
+        seeds = counted(answer.replicates, "seed")
+        title = f"Chance of each verdict with {seeds} and pair correlation {answer.tables[0].rho:.2g}"
+        lines += ["", *endings_table(title, answer.endings, question.margin, known.unit)]
     return "\n".join(lines)
 
 
@@ -163,23 +167,13 @@ def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
     in_unit = f" in {unit}" if unit else ""
     at_margin = with_unit(f"{margin:g}", unit)
     title = f"Smallest difference{in_unit} found with 80 % power / power at {at_margin}:"
-    return [title, *_aligned(cells)]
+    return [title, *aligned(cells)]
 
 
 def _cell(row: PowerRow, digits: int) -> str:
     if row.smallest is None:
         return "no verdict"
     return f"{row.smallest:.{digits}f} / {row.power:.0%}"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows as lines, with all columns aligned at the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        padded = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
-        lines.append("  " + "  ".join(padded))
-    return lines
 
 
 class KnownSD(msgspec.Struct, frozen=True):
@@ -197,7 +191,7 @@ def design_power_line(design: Design, run_sd: float | None, known: KnownSD | Non
     """
     if not design.boundaries or design.anytime_after is not None:
         return ""
-    simulation = _simulate(design)
+    simulation = simulation_of(design)
     smallest = simulation.smallest_effect
     if smallest is None:
         return ""
@@ -216,24 +210,6 @@ def design_power_line(design: Design, run_sd: float | None, known: KnownSD | Non
     at_double = 100 * _power(simulation, 2.0 * margin, margin)
     runs = with_unit(significant(run_sd, 3), design.outcome.apart)
     return f"Run-to-run SD {runs}: power {at_margin:.0f} % at the margin, {at_double:.0f} % at twice the margin."
-
-
-def _simulate(design: Design) -> Simulation:
-    """Return a simulation of the design's looks, with few paths."""
-    futility = 0.0
-    if design.futility is not None:
-        futility = design.futility.power
-    question = PowerQuestion(
-        margin=design.margin,
-        alpha=design.alpha,
-        groups=design.positions,
-        comparisons=len(design.comparisons),
-        looks=design.looks,
-        positions_matter=design.positions_matter,
-        futility=futility,
-    )
-    plan = scheme(design.looks[-1], design.looks, question)
-    return Simulation(plan, generator_of(question), _FEW_PATHS)
 
 
 def _power(simulation: Simulation, effect: float, margin: float) -> float:

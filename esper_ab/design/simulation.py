@@ -1,11 +1,14 @@
-"""The power of one scheme at any effect: exact for one look, simulated for several."""
+"""The power of one scheme at any effect, exact for one look and simulated for several, and how its comparison ends."""
 
 from __future__ import annotations
 
+import copy
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
@@ -16,10 +19,25 @@ from esper_ab.design.scheme import Scheme
 from esper_ab.design.t_process import Draws, draw, t_values
 from esper_ab.stats.distributions import nct_sf, t_isf
 from esper_ab.stats.floats import Bools, Floats
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.signs_support import support
 
 _PATHS = 100_000  # standard error of a power of 0.8: 0.0013
+FEW_PATHS = 10_000  # for whole percents: 0.004
 _BISECTIONS = 16  # for five digits, because the bracket is no wider than its upper end
+
+
+MARGINS = (0.0, 0.5, 1.0, 2.0)  # true differences for which a plan is described, in margins
+
+
+class Endings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a comparison ends at one true difference, as shares of experiments; the first four have the sum 1."""
+
+    better: float
+    worse: float
+    small: float  # EQUIVALENT or BELOW MARGIN
+    undecided: float
+    replicates: float  # mean number used
 
 
 class Simulation:
@@ -29,11 +47,16 @@ class Simulation:
         self.scheme = scheme
         self._draws: Draws | None = None  # None: one look or none, whose power is exact
         self._luck: dict[int, Floats] = {}  # by place of a look whose claims need the sign-flip test: luck of each path
+        self._paths = paths
+        self._rng_of_one_look = copy.deepcopy(rng)  # which other schemes do not share
         if len(scheme.nominal_p) > 1:
             self._draws = draw(scheme.process, paths, rng)
-            for place, look in enumerate(scheme.process.looks):
-                if needs_signs(look, scheme.alpha):
-                    self._luck[place] = rng.random(paths)
+            self._draw_luck(rng)
+
+    def _draw_luck(self, rng: Generator) -> None:
+        for place, look in enumerate(self.scheme.process.looks):
+            if needs_signs(look, self.scheme.alpha):
+                self._luck[place] = rng.random(self._paths)
 
     def power(self, effect: float) -> float:
         """Return the probability of crossing the boundary in the right direction; 0.0 if the plan decides nothing.
@@ -70,16 +93,56 @@ class Simulation:
     def with_stops(self, effect: float, margin: float) -> tuple[float, float]:
         """Return power and mean replicates with futility stopping; `effect` and `margin` are in SDs of differences."""
         assert self._draws is not None
-        process = self.scheme.process
         crossed, _, t = self._cross(effect, self._draws)
-        reach = t_isf(np.asarray(self.scheme.futility_p), process.df)[:, None]
-        below = t_values(process, self._draws, effect - margin)
-        above = t_values(process, self._draws, effect + margin)
-        futile = (below <= -reach) & (above >= reach)
-        ends = crossed | futile
+        ends = crossed | self._is_inside(effect, margin, self.scheme.futility_p, self._draws)
         first = np.argmax(ends, axis=0)
         claims = _take_look(first, crossed) & (_take_look(first, t) > 0.0)
         return float(np.mean(claims)), float(np.mean(self._replicates_used(ends, first)))
+
+    def endings(self, effect: float, margin: float) -> Endings:
+        """Return how the comparison ends at the true `effect`; both are in SDs of the differences.
+
+        Like the verdict, only the last look may call a difference small, if it has enough pairs.
+        """
+        scheme = self.scheme
+        if not scheme.nominal_p:
+            return Endings(better=0.0, worse=0.0, small=0.0, undecided=1.0, replicates=float(scheme.replicates))
+        draws = self._draws or self._draws_of_one_look
+        crossed, _, t = self._cross(effect, draws)
+        ends = crossed
+        if scheme.futility_p:
+            ends = crossed | self._is_inside(effect, margin, scheme.futility_p, draws)
+        first = np.argmax(ends, axis=0)
+        claimed = _take_look(first, crossed)
+        small = np.zeros(self._paths, dtype=bool)
+        if scheme.replicates >= LEAST_EQUIVALENCE_PAIRS:
+            equivalent = self._is_inside(effect, margin, scheme.nominal_p, draws)[-1]
+            # The interval of a claim is two-sided.
+            simultaneous = self._is_inside(effect, margin, [p / 2.0 for p in scheme.nominal_p], draws)[-1]
+            small = ~ends[:-1].any(axis=0) & np.where(crossed[-1], equivalent & simultaneous, equivalent)
+        positive = _take_look(first, t) > 0.0
+        return Endings(
+            better=float(np.mean(claimed & positive & ~small)),
+            worse=float(np.mean(claimed & ~positive & ~small)),
+            small=float(np.mean(small)),
+            undecided=float(np.mean(~claimed & ~small)),
+            replicates=float(np.mean(self._replicates_used(ends, first))),
+        )
+
+    @cached_property
+    def _draws_of_one_look(self) -> Draws:
+        """Draws for a scheme with one look, whose power needs none."""
+        draws = draw(self.scheme.process, self._paths, self._rng_of_one_look)
+        self._draw_luck(self._rng_of_one_look)
+        return draws
+
+    def _is_inside(self, effect: float, margin: float, one_sided_p: Sequence[float], draws: Draws) -> Bools:
+        """Return whether both one-sided tests at the margin reach `one_sided_p` [looks], for each look and path."""
+        process = self.scheme.process
+        reach = t_isf(np.asarray(one_sided_p), process.df)[:, None]
+        below = t_values(process, draws, effect - margin)
+        above = t_values(process, draws, effect + margin)
+        return np.asarray((below <= -reach) & (above >= reach))
 
     def _replicates_used(self, ends: Bools, first: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the replicates [paths] used if each path ends at its `first` look of `ends` [looks, paths], if any."""
@@ -123,3 +186,8 @@ class Simulation:
 def _take_look(look: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
     """Return of `values` [looks, paths] that at the `look` of each path [paths]."""
     return np.asarray(np.take_along_axis(values, look[None], axis=0)[0])
+
+
+def endings_at_margins(simulation: Simulation, margin: float) -> tuple[Endings, ...]:
+    """Return how the comparison ends at each of the true differences `MARGINS`; `margin` is in SDs of differences."""
+    return tuple(simulation.endings(times * margin, margin) for times in MARGINS)

@@ -69,7 +69,7 @@ def short_text(
         f"Ctrl-C stops it; {shell_command('resume', experiment_dir)} continues it",
         *(f"note: {note}" for note in plan.notes[: plan.limits]),
     )
-    return visible("\n".join(_sentence(line, width) for line in lines if line))
+    return visible("\n".join(wrapped(line, width) for line in lines if line))
 
 
 def _window(plan: Plan) -> str:
@@ -152,9 +152,9 @@ def plan_text(
         memory += f", of {memory_left}"
     kind = of_kind(plan.kind, NotesKind)
     lines = [
-        *(_sentence(line, width) for line in kind.first_lines(asked, machine)),
-        _sentence(f"{asked.name}: {runs}, task {asked.task_title}", width),
-        _sentence(f"  each: {kind.size(asked)}", width),
+        *(wrapped(line, width) for line in kind.first_lines(asked, machine)),
+        wrapped(f"{asked.name}: {runs}, task {asked.task_title}", width),
+        wrapped(f"  each: {kind.size(asked)}", width),
         f"  into {experiment_dir}",
         "",
         *_differences(plan),
@@ -168,13 +168,13 @@ def plan_text(
         lines.append(f"  … and {len(plan.blocks) - _BLOCKS_SHOWN} more, on the same devices in turn")
     lines += [
         "",
-        *(_sentence(line, width) for line in _places(plan, machine, estimate)),
+        *(wrapped(line, width) for line in _places(plan, machine, estimate)),
         "",
-        _sentence(f"estimate: {time}, {memory} ({estimate.basis})", width),
-        _sentence(f"estimates: {plan.estimand}", width),
-        *(_sentence(line, width) for line in _design(plan)),
+        wrapped(f"estimate: {time}, {memory} ({estimate.basis})", width),
+        wrapped(f"estimates: {plan.estimand}", width),
+        *(wrapped(line, width) for line in _design(plan)),
         f"digest: {plan.digest[:16]}",
-        *(_sentence(f"note: {note}", width) for note in plan.notes),
+        *(wrapped(f"note: {note}", width) for note in plan.notes),
     ]
     return visible("\n".join(lines))
 
@@ -193,7 +193,8 @@ def _design(plan: Plan) -> Iterator[str]:
         yield f"lost runs of the group that looks better count as {design.value(design.worst)}"
 
 
-def _sentence(text: str, width: int) -> str:
+def wrapped(text: str, width: int) -> str:
+    """Wrap a sentence at `width` characters; the lines after the first are indented."""
     hanging = "    " if text.startswith(" ") else "  "
     return textwrap.fill(text, width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
 

@@ -1,9 +1,11 @@
-"""The effect of another number of evaluation episodes on a power table."""
+"""Power tables: the effect of another number of evaluation episodes, and the chance of each verdict."""
 
 import pytest
 
 from esper_ab.design.power_tables import Known, answer
+from esper_ab.design.power_text import power_text
 from esper_ab.design.scheme import PowerQuestion
+from esper_ab.design.simulation import MARGINS
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.stats.evaluation_noise import Components
 
@@ -25,3 +27,18 @@ def test_the_pairs_needed_grow_in_proportion_to_the_variance():
     assert best.needed.replicates / before.replicates == pytest.approx(times, rel=0.1)
     assert best.needed.low / before.low == pytest.approx(times, rel=0.15)
     assert best.needed.high / before.high == pytest.approx(times, rel=0.1)
+
+
+def test_the_chance_of_better_at_the_margin_is_the_power_of_the_first_table():
+    power_answer = answer(Known(source="given", sd=3.5, rho=0.3), 16, PowerQuestion(margin=2.5), rows=(6, 16))
+    (row,) = (row for row in power_answer.tables[0].rows if row.replicates == 16)
+    at_margin = power_answer.endings[MARGINS.index(1.0)]
+    # Some of the differences that are found are called small, and some small ones are EQUIVALENT and not found.
+    assert row.power - at_margin.small - 0.015 < at_margin.better < row.power + 0.015
+
+
+def test_the_power_text_has_the_chance_of_each_verdict():
+    power_answer = answer(Known(source="given", sd=3.5, rho=0.3), 6, PowerQuestion(margin=2.5), rows=(6,))
+    text = power_text(power_answer)
+    assert "Chance of each verdict with 6 seeds and pair correlation 0.3 by the true difference:" in text
+    assert text.splitlines()[-1].split()[:3] == ["seeds", "on", "average"]

@@ -1,0 +1,24 @@
+"""A simulation of a plan's looks with few paths, for what is said about the plan before any run."""
+
+from __future__ import annotations
+
+from esper_ab.design.design import Design
+from esper_ab.design.scheme import PowerQuestion, generator_of, scheme
+from esper_ab.design.simulation import FEW_PATHS, Simulation
+
+
+def simulation_of(design: Design, futility: float | None = None) -> Simulation:
+    """Return a simulation of the design's looks; `futility`, if given, takes the place of the design's."""
+    if futility is None:
+        futility = 0.0 if design.futility is None else design.futility.power
+    question = PowerQuestion(
+        margin=design.margin,
+        alpha=design.alpha,
+        groups=design.positions,
+        comparisons=len(design.comparisons),
+        looks=design.looks,
+        positions_matter=design.positions_matter,
+        futility=futility,
+    )
+    plan = scheme(design.looks[-1], design.looks, question)
+    return Simulation(plan, generator_of(question), FEW_PATHS)

@@ -1,0 +1,102 @@
+"""The chance of each verdict in words: the table, and the sentences on what would decide more often or cost less."""
+
+import re
+
+import pytest
+from support.plans import fake_plans
+
+from esper_ab.design.endings_text import AssumedSpread, advice, endings_lines, endings_table
+from esper_ab.design.simulation import Endings
+
+MARGIN = 2.0  # of fake plans
+
+
+def make_design(seeds, **changes):
+    return fake_plans.plan(seeds=seeds, **changes).design
+
+
+def make_spread(sd):
+    return AssumedSpread(sd=sd, margin=MARGIN, unit="points")
+
+
+def cost(seeds):
+    return f"{seeds:.0f} h"
+
+
+def test_the_table_has_a_row_for_each_verdict_and_a_column_for_each_difference():
+    endings = [
+        Endings(better=0.02, worse=0.03, small=0.5, undecided=0.45, replicates=15.96),
+        Endings(better=0.1, worse=0.0, small=0.3, undecided=0.6, replicates=15.5),
+        Endings(better=0.5, worse=0.0, small=0.0, undecided=0.5, replicates=15.0),
+        Endings(better=1.0, worse=0.0, small=0.0, undecided=0.0, replicates=14.0),
+    ]
+    assert endings_table("Chances", endings, MARGIN, "points", cost) == [
+        "Chances by the true difference in points:",
+        "                              0     1     2      4",
+        "                   better   2 %  10 %  50 %  100 %",
+        "                    worse   3 %   0 %   0 %    0 %",
+        "  smaller than the margin  50 %  30 %   0 %    0 %",
+        "                undecided  45 %  60 %  50 %    0 %",
+        "         seeds on average  16.0  15.5  15.0   14.0",
+        "                     time  16 h  16 h  15 h   14 h",
+    ]
+
+
+def test_a_plan_of_six_seeds_has_no_chance_to_call_a_difference_small():
+    title, *rows = endings_lines(make_design(6), make_spread(1.0), cost)
+    assert title == "Chance of each verdict by the true difference in points:"
+    (small,) = (row for row in rows if "smaller than the margin" in row)
+    assert small.split()[4:] == ["0", "%"] * 4
+
+
+@pytest.mark.parametrize("changes", [{"seeds": 5}, {"seeds": 6, "open_ended": True}])
+def test_a_plan_without_a_possible_verdict_or_a_maximum_lists_no_chances(changes):
+    assert endings_lines(fake_plans.plan(**changes).design, make_spread(1.0), cost) == []
+
+
+def test_a_plan_that_probably_stays_undecided_says_how_many_seeds_would_decide():
+    (sentence,) = advice(make_design(6), make_spread(5.5), cost)
+    numbers = re.fullmatch(
+        r"A true difference of 2 points, the margin, would probably stay undecided \((\d+) %\); about (\d+) seeds "
+        r"\((\d+) h\) would find it with 80 % power\.",
+        sentence,
+    )
+    share, seeds, hours = map(int, numbers.groups())
+    assert share > 80
+    assert hours == seeds
+    assert advice(make_design(seeds + seeds % 2), make_spread(5.5), cost) == []
+
+
+def test_a_plan_that_decides_about_its_margin_gets_no_advice():
+    assert advice(make_design(6), make_spread(1.0), cost) == []
+
+
+def test_no_number_of_seeds_up_to_10_000_is_said_if_none_suffices():
+    (sentence,) = advice(make_design(6), make_spread(900.0), cost)
+    assert sentence.endswith("more than 10,000 seeds would find it with 80 % power.")
+
+
+def test_stops_for_futility_are_proposed_with_their_price_where_equality_is_seldom_shown():
+    spread = make_spread(4.8)
+    proposal = advice(make_design(30), spread, cost)[-1]
+    assert re.fullmatch(
+        r"If nothing differs, --futility 0\.8 ends after \d+ seeds on average instead of 30, but shows that in \d+ % "
+        r"instead of \d+ % of experiments; it costs \d points of power at the margin\.",
+        proposal,
+    )
+    stopping = advice(make_design(30, futility=0.8), spread, cost)
+    assert not any("--futility" in sentence for sentence in stopping)
+
+
+@pytest.mark.parametrize(("sd", "why"), [(1.5, "equality is shown"), (9.0, "hardly any seeds are saved")])
+def test_stops_for_futility_are_not_proposed_where_they_gain_nothing(sd, why):
+    assert not any("--futility" in sentence for sentence in advice(make_design(30), make_spread(sd), cost)), why
+
+
+def test_an_open_ended_plan_names_the_maximum_that_finds_the_margin():
+    (sentence,) = advice(make_design(6, open_ended=True), make_spread(2.0), cost)
+    seeds = int(re.search(r"--seeds (\d+)", sentence)[1])
+    assert sentence == (
+        f"A plan with a maximum, --seeds {seeds} ({seeds} h), finds a difference of the margin with 80 % power."
+    )
+    assert advice(make_design(6, open_ended=True), make_spread(900.0), cost) == []
