@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import fsum, isnan
 
 import msgspec
@@ -52,7 +53,7 @@ class _Sides:
         """Whether both outcomes are known."""
         return ~np.isnan(self.a.value) & ~np.isnan(self.b.value)
 
-    @property
+    @cached_property
     def positions(self) -> tuple[Ints, Ints]:
         """The positions of both runs; 0 and 1 unless both are known."""
         known = self.a.exist & self.b.exist & (self.a.position >= 0) & (self.b.position >= 0)
