@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from esper_ab.api.files import defines_trainer, load_declaration
+from esper_ab.api.files import called_with_seed, defines_trainer, load_declaration
 from esper_ab.contracts.errors import UsageError
 
 HEAD = "from esper_ab import ABExperiment, ABVariant, create_experiment, run_ab_test\n"
@@ -80,6 +80,21 @@ def test_a_file_with_a_train_function_is_a_trainer(write_file, text):
 )
 def test_a_file_without_a_train_function_is_not_a_trainer(write_file, text):
     assert not defines_trainer(write_file(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "called"),
+    [
+        ("def train(seed, lr): ...", True),
+        ("def train(lr, *, seed=0): ...", True),
+        ("raise SystemExit\ndef train(seed): ...", True),
+        ("def train(run): ...\ndef evaluate(run, state): ...", False),
+        ("def other(seed): ...", False),
+        ("from lib import train", False),
+    ],
+)
+def test_a_train_function_with_a_seed_is_called_once_per_run(write_file, text, called):
+    assert called_with_seed(write_file(text)) is called
 
 
 def test_an_imported_experiment_is_not_the_declaration_of_a_file(write_file):

@@ -16,3 +16,8 @@ def test_replacing_a_command_in_an_error_keeps_its_settings():
     with pytest.raises(UsageError) as caught, naming(WHOLE_COMMAND, instead_of=PART_COMMAND):
         raise UsageError(SettingName("n_envs", 2), f": not with `{PART_COMMAND}`")
     assert str(caught.value) == f"--n-envs 2: not with `{WHOLE_COMMAND}`"
+
+
+def test_a_notebook_shows_an_error_in_one_line():
+    error = UsageError("the margin is missing; give ", SettingName("margin", 2))
+    assert error._render_traceback_() == ["UsageError: the margin is missing; give --margin 2"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esper_ab.contracts.trainer import OutcomeSource, called, is_command, read_source
+from esper_ab.contracts.trainer import OutcomeSource, called, is_command, is_function, is_guarded, read_source
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,27 @@ def test_an_outcome_source_never_names_a_file_outside_its_folder(text: str) -> N
         ("./train --lr {lr}", True, "train"),
         ("python -m lib.train {seed} {out}", True, "lib.train"),
         ("python 'my train.py' {seed}", True, "my train.py"),
+        ("/my folder/train.py:train", False, "train.py:train"),
+        ("lib.train:train", False, "lib.train:train"),
+        ("python train.py:{name} {seed}", True, "python"),
     ],
 )
 def test_a_trainer_is_named_by_its_script(reference: str, command: bool, name: str) -> None:
     assert (is_command(reference), called(reference)) == (command, name)
+
+
+@pytest.mark.parametrize(
+    ("reference", "function", "guarded"),
+    [
+        ("train.py:train", True, True),
+        ("my folder/maße.py:länge", True, True),
+        ("lib.train:train", True, True),
+        ("train.py", False, False),
+        ("train.py:3", False, True),
+        ("train.py:train {seed}", False, True),
+        ("run{lr}.py:train", False, True),
+        ("python train.py --lr {lr}", False, True),
+    ],
+)
+def test_a_function_is_named_by_its_file_or_module(reference: str, function: bool, guarded: bool) -> None:
+    assert (is_function(reference), is_guarded(reference)) == (function, guarded)

@@ -30,3 +30,25 @@ def test_a_constant_on_the_command_line_is_typed_by_its_spelling(written, meant)
     assert (value, type(value)) == (meant, type(meant))
     assert convert_constant(written, is_text=False) == written
     assert convert_constant(meant, is_text=False) == meant
+
+
+@pytest.mark.parametrize(
+    ("written", "file"),
+    [
+        ("my train.py:train", "my train.py"),
+        ("lab.parts:train", "lab/parts.py"),
+        ("lab:train", "lab/__init__.py"),
+        ("hull.parts:train", "src/hull/parts.py"),
+    ],
+)
+def test_a_function_as_trainer_is_found_in_the_folder_and_in_its_src(tmp_path: Path, written: str, file: str) -> None:
+    for module in ("lab/__init__.py", "lab/parts.py", "src/hull/parts.py", "src/lab/parts.py"):
+        (tmp_path / module).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / module).touch()
+    value = convert_value(Assignment("trainer", written, "origin", tmp_path, is_text=True))
+    assert value == f"{tmp_path / file}:train"
+
+
+def test_a_module_elsewhere_stays_as_written(tmp_path: Path) -> None:
+    value = convert_value(Assignment("trainer", "lab.parts:train", "origin", tmp_path, is_text=True))
+    assert value == "lab.parts:train"
