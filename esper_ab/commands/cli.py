@@ -28,7 +28,7 @@ SECTIONS = {
         "query": "Run an SQL query over EXPERIMENT.",
         "export": "Write the tables of EXPERIMENT as CSV or Parquet files.",
         "compare": "Compare the groups of several experiment directories; exploratory.",
-        "judge": "Judge outcomes of runs made elsewhere by PLAN, noting deviations; or, without PLAN, explore them.",
+        "judge": "Judge outcomes of finished runs by PLAN or, without PLAN, explore them.",
         "track": "Send the records of EXPERIMENT to Weights & Biases or TensorBoard.",
     },
     "Before an experiment": {
