@@ -215,7 +215,9 @@ def test_names_of_groups_cannot_inject_markdown():
             assert len(re.split(r"(?<!\\)\|", line)) == 6
 
 
-@pytest.mark.parametrize(("groups", "replicates", "episodes"), [(6, 20, 40), (2, 2, 1500), (2, 400, 2)])
+@pytest.mark.parametrize(
+    ("groups", "replicates", "episodes"), [(6, 20, 40), (2, 2, 1500), pytest.param(2, 400, 2, marks=pytest.mark.slow)]
+)
 def test_the_page_of_a_large_experiment_stays_below_a_megabyte(groups, replicates, episodes):
     shapes = {f"group-{i}": Shape(accuracy=60.0 + i) for i in range(groups)}
     events = Synthetic(groups=shapes, replicates=replicates, episodes=episodes, n_envs=1).events()

@@ -167,7 +167,13 @@ def test_an_epoch_and_a_validation_each_synchronise_once(waits: Counter[str], am
 
 
 @pytest.mark.parametrize(
-    ("task", "live_seeds", "most"), [("digits", 0, 65), ("cifar10", 0, 90), ("digits", 3, 800), ("cifar10", 3, 840)]
+    ("task", "live_seeds", "most"),
+    [
+        ("digits", 0, 65),
+        ("cifar10", 0, 90),
+        ("digits", 3, 800),
+        pytest.param("cifar10", 3, 840, marks=pytest.mark.slow),
+    ],
 )
 def test_a_minibatch_launches_a_bounded_number_of_kernels(task: str, live_seeds: int, most: int) -> None:
     """Of bare hosts, and with every blueprint in every slot; however many hosts there are."""

@@ -13,7 +13,7 @@ from workers.kinds.growth.layers import device as _device
 from workers.kinds.growth.preflight import task_facts
 from workers.kinds.growth.tasks import cifar10, digits
 
-TASKS = [digits.TASK, cifar10.TASK]
+TASKS = [digits.TASK, pytest.param(cifar10.TASK, marks=pytest.mark.slow)]
 ROWS = np.arange(ENVS)
 
 
