@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import get_args
 
 import numpy as np
 
 from esper_ab.analysis.evaluation_noise import noise_of_runs
+from esper_ab.analysis.window_spread import windows_of_runs
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.design.calibration_file import SCHEMA, Calibration, Spread, circumstances_of
 from esper_ab.design.design import LEAST_RUNS
-from esper_ab.design.outcome_windows import WindowSpread
 from esper_ab.design.power import PowerTable
 from esper_ab.design.power_tables import RHO, ROWS, Known, power_tables
 from esper_ab.design.scheme import PowerQuestion
@@ -60,22 +58,8 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
         margin=margin,
         margin_named=named,
         power=power,
-        windows=_windows(history),
+        windows=windows_of_runs(history),
     )
-
-
-def _windows(history: History) -> tuple[WindowSpread, ...]:
-    """Return the spread of the runs for every part of a run that the outcome can summarise; () without a curve."""
-    if history.plan.experiment.episodes == 1:
-        return ()
-    windows = []
-    for part in get_args(OutcomeOver):
-        of_runs = [outcome_of(run, part) for run in history.runs.values()]
-        known = np.array([outcome for outcome in of_runs if outcome is not None], dtype=np.float64)
-        if known.size >= LEAST_RUNS:
-            spread = _spread(known)
-            windows.append(WindowSpread(outcome_over=part, mean=spread.mean, sd=spread.sd))
-    return tuple(windows)
 
 
 def _mode(group: Group) -> str:

@@ -122,6 +122,7 @@ def _known(options: Flags) -> tuple[Known, float]:
     """Return the spread and the margin from the source that is named by the flags."""
     # Imported here, so that --help needs no scipy.
     from esper_ab.analysis.pair_spread import known_from_pairs
+    from esper_ab.analysis.window_spread import windows_of_pairs
     from esper_ab.design.calibration_file import load_calibration
     from esper_ab.design.power_tables import Known, check_varied
 
@@ -143,6 +144,8 @@ def _known(options: Flags) -> tuple[Known, float]:
         return check_varied(known), calibration.margin
     history = load(options["experiment"]).history
     known = known_from_pairs(history, str(options["experiment"]))
+    windows = windows_of_pairs(history)
     if rho is not None:
         known = msgspec.structs.replace(known, rho=rho, sd_pairs=None, df_pairs=None)
-    return known, history.design.margin
+        windows = tuple(msgspec.structs.replace(window, sd_pairs=None) for window in windows)
+    return msgspec.structs.replace(known, windows=windows), history.design.margin

@@ -9,7 +9,7 @@ import msgspec
 from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.wording import significant
 from esper_ab.design.power import PowerTable, replicates_needed, sd_of_differences
-from esper_ab.design.scheme import generator_of
+from esper_ab.design.scheme import PowerQuestion, generator_of
 from esper_ab.stats.text import digits_for, with_unit
 
 _ESTIMATES = {
@@ -29,11 +29,12 @@ class WindowSpread(msgspec.Struct, frozen=True, kw_only=True):
 
     outcome_over: OutcomeOver
     mean: float
-    sd: float  # n - 1 in the denominator
+    sd: float  # of runs within a group, n - 1 in the denominator
+    sd_pairs: float | None = None  # of the differences of observed pairs; None: there are none
 
 
 class WindowNeeds(WindowSpread, frozen=True, kw_only=True):
-    """The same, with the seeds for 80 % power at the margin for each pair correlation; None means more than 10,000."""
+    """The same, with the seeds for 80 % power at the margin by table of power; None means more than 10,000."""
 
     seeds: tuple[int | None, ...]
 
@@ -41,19 +42,22 @@ class WindowNeeds(WindowSpread, frozen=True, kw_only=True):
 def needs_of(windows: Sequence[WindowSpread], tables: Sequence[PowerTable]) -> tuple[WindowNeeds, ...]:
     """Return the seeds that each window needs at the margin and the pair correlations of the power tables.
 
-    Windows without spread are left out, because nothing can be planned with them.
+    If a window has observed pairs, the first table is theirs, and their SD counts. Windows without spread are left out,
+    because nothing can be planned with them.
     """
     needs = []
     for window in windows:
         if window.sd > 0.0:
-            seeds = tuple(_seeds(window, table) for table in tables)
-            needs.append(WindowNeeds(outcome_over=window.outcome_over, mean=window.mean, sd=window.sd, seeds=seeds))
+            sds = [sd_of_differences(window.sd, table.rho) for table in tables]
+            if window.sd_pairs:
+                sds[0] = window.sd_pairs
+            seeds = tuple(_seeds(sd, table.question) for sd, table in zip(sds, tables, strict=True))
+            needs.append(WindowNeeds(**msgspec.structs.asdict(window), seeds=seeds))
     return tuple(needs)
 
 
-def _seeds(window: WindowSpread, table: PowerTable) -> int | None:
-    sd = sd_of_differences(window.sd, table.rho)
-    return replicates_needed(sd, None, table.question, generator_of(table.question)).replicates
+def _seeds(sd: float, question: PowerQuestion) -> int | None:
+    return replicates_needed(sd, None, question, generator_of(question)).replicates
 
 
 def window_lines(needs: Sequence[WindowNeeds], tables: Sequence[PowerTable], unit: str) -> list[str]:
@@ -62,10 +66,17 @@ def window_lines(needs: Sequence[WindowNeeds], tables: Sequence[PowerTable], uni
         return []
     question = tables[0].question
     digits = digits_for(question.margin)
-    rows = [["outcome-over", "mean", "SD of runs", *(f"rho {table.rho:.2g}" for table in tables)]]
+    of_pairs = any(window.sd_pairs for window in needs)
+    columns = [f"rho {table.rho:.2g}" for table in tables]
+    if of_pairs:
+        columns[0] = "these pairs"
+        columns.insert(0, "of pairs")
+    rows = [["outcome-over", "mean", "SD of runs", *columns]]
     for window in needs:
-        seeds = ["> 10,000" if count is None else str(count) for count in window.seeds]
-        rows.append([window.outcome_over, f"{window.mean:.{digits}f}", significant(window.sd, 3), *seeds])
+        cells = ["> 10,000" if count is None else str(count) for count in window.seeds]
+        if of_pairs:
+            cells.insert(0, significant(window.sd_pairs, 3) if window.sd_pairs else "-")
+        rows.append([window.outcome_over, f"{window.mean:.{digits}f}", significant(window.sd, 3), *cells])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     meanings = ["estimates", *(_ESTIMATES[window.outcome_over] for window in needs)]
     lines = []
