@@ -18,6 +18,11 @@ _MOST_CHARS = 300
 _MOST_READ_CHARS = 4000  # the patterns take quadratic time where a text has no spaces
 # The last line of a Python traceback. Lines may follow it, for example from a logger that says goodbye.
 _EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failed|Failure)\b(?::|$)")
+_PORT_IN_USE = re.compile("address already in use|EADDRINUSE", re.IGNORECASE)
+_PORT_HINT = (
+    "; two runs may want one port: {port} in a command is a free one for each run, and --max-parallel 1 runs one at a "
+    "time"
+)
 _FROM_OUTSIDE = frozenset(128 + number for number in (signal.SIGKILL, signal.SIGTERM))
 
 
@@ -39,7 +44,11 @@ def cause_of_exit(status: int, lines: Sequence[str]) -> str:
         return ""
     exceptions = [line for line in lines if _EXCEPTION.match(line)]
     last_line = (exceptions or list(lines) or ["it wrote nothing"])[-1]
-    return f"exit status {status}, {without_particulars(last_line)}"
+    hint = ""
+    if any(_PORT_IN_USE.search(line) for line in lines):
+        hint = _PORT_HINT
+    text = without_particulars(last_line)[: _MOST_CHARS - len(hint)]
+    return f"exit status {status}, {text}{hint}"
 
 
 def cause_of_exception(error: BaseException) -> str:

@@ -68,14 +68,20 @@ def _mask_numbers(text: str) -> str:
     return re.sub(r"\d+", "#", text)
 
 
-def any_complete(history: History) -> bool:
-    """True if some replicate has the outcomes of all its runs that were not left out."""
+def number_complete(history: History) -> int:
+    """Return how many replicates have the outcomes of all their runs that were not left out."""
+    number = 0
     for block in history.blocks:
         runs = [history.runs[spec.ref.name] for spec in block.runs]
         begun = [run for run in runs if not run.left_out]
         if begun and all(run.evaluation is not None and not run.lost for run in begun):
-            return True
-    return False
+            number += 1
+    return number
+
+
+def any_complete(history: History) -> bool:
+    """True if some replicate is complete."""
+    return number_complete(history) > 0
 
 
 def any_expected(history: History) -> bool:

@@ -8,6 +8,7 @@ the cause. A run that gives no sign of life is a failure, too.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
@@ -45,16 +46,35 @@ def cause_of(fault: Fault, run: RunHistory, *, hung: bool) -> str:
 
 
 class Failures:
-    """The runs that failed, by cause."""
+    """The runs that failed, by cause; those before the last completion of a seed are forgotten."""
 
     def __init__(self) -> None:
-        self._runs: dict[str, Counter[RunRef]] = {}
+        self._times: Counter[tuple[str, RunRef]] = Counter()  # by cause and run
+        self._complete_then: dict[str, dict[RunRef, int]] = {}  # cause -> run -> seeds that were complete
 
-    def add(self, run: RunRef, cause: str) -> tuple[tuple[RunRef, ...], int]:
-        """Add a failure; return the other runs that failed so, and how often this run has now failed so."""
-        runs = self._runs.setdefault(cause, Counter())
-        runs[run] += 1
-        return tuple(other for other in runs if other != run), runs[run]
+    def add(self, run: RunRef, cause: str, complete: int) -> tuple[tuple[RunRef, ...], int]:
+        """Add a failure; return the other runs that failed so since the last completion, and this run's failures.
+
+        `complete`: the number of seeds that are complete.
+        """
+        self._times[cause, run] += 1
+        runs = self._complete_then.setdefault(cause, {})
+        runs[run] = complete
+        others = tuple(other for other, then in runs.items() if other != run and then == complete)
+        return others, self._times[cause, run]
+
+
+def is_of_the_program(runs: Collection[RunRef], complete: int) -> bool:
+    """Whether the program is at fault if these runs failed in the same way, and not their seeds or their setting.
+
+    It is if the failure has struck two seeds before any was complete. Once seeds are complete, the program works for
+    some: then the failure must strike several groups, in more seeds than are complete.
+    """
+    seeds = {run.replicate for run in runs}
+    if not complete:
+        return len(seeds) > 1
+    groups = {run.group_id for run in runs}
+    return len(groups) > 1 and len(seeds) > complete
 
 
 def first(run: RunRef, failure: Failure) -> str:

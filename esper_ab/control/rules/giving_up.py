@@ -1,20 +1,21 @@
 """Replicates without outcome: those that are given up, and those that are set aside until it is clear what is at fault.
 
-A run that keeps failing gives its replicate up in every group. But if another run fails in the same way, the user's
-program is at fault and not the seed. So while no replicate is complete, a replicate whose run fails by the program's
-fault is only set aside: if a second run fails so, the experiment ends with all seeds kept, and can be resumed when the
-program is mended. Once a replicate is complete, or no other run is left to try, the replicates set aside are given up.
+A run that keeps failing gives its replicate up in every group. But if runs of other replicates fail in the same way,
+the user's program is at fault and not the seed. So a replicate whose runs fail is only set aside: if others fail so,
+too, the experiment ends with all seeds kept, and can be resumed when the program is mended. Once another replicate is
+completed, or no other run is left to try, the replicates set aside are given up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.errors import EsperError, WorkerFailed, WorkerHung
 from esper_ab.control.rules import commands, incidents
 from esper_ab.control.rules.blocks import BlocksInProgress
-from esper_ab.control.rules.deaths import Deaths, any_complete, nothing_left
+from esper_ab.control.rules.deaths import Deaths, any_complete, nothing_left, number_complete
 from esper_ab.control.rules.liveness import Liveness
 from esper_ab.control.rules.outbox import Outbox
 from esper_ab.control.rules.worker_state import Workers
@@ -29,6 +30,7 @@ class Dropped:
     """A replicate to give up: the run that failed, how often and how, and the error if this ends the experiment."""
 
     run: RunHistory
+    alike: tuple[str, ...] = ()  # other runs of the replicate that failed in the same way
     deaths: int
     how: str
     error: WorkerFailed | WorkerHung
@@ -52,7 +54,7 @@ class GivingUp:
         self._workers = workers
         self._liveness = liveness
         self._deaths = deaths
-        self._aside: list[Dropped] = []
+        self._aside: list[tuple[int, Dropped]] = []  # with the number of replicates that were complete
 
     @property
     def any_aside(self) -> bool:
@@ -62,20 +64,22 @@ class GivingUp:
         """Free the lanes of the replicate; the journal records nothing, so a later coordinator begins it again."""
         block = self._block_of(dropped.run)
         self._free_lanes(block, f"seed {block.replicate} is set aside: {dropped.run.ref.name} failed: {dropped.how}")
-        self._aside.append(dropped)
+        self._aside.append((number_complete(self._history), dropped))
 
     def due(self, *, nothing_else: bool) -> tuple[Dropped, ...]:
-        """Take the replicates that were set aside, if one is complete or there is `nothing_else` to train."""
-        if not self._aside or not (nothing_else or any_complete(self._history)):
+        """Take the replicates since which another one was completed, or all if there is `nothing_else` to train."""
+        if not self._aside:
             return ()
-        due = tuple(self._aside)
-        self._aside.clear()
-        return due
+        complete = number_complete(self._history)
+        due = [(then, dropped) for then, dropped in self._aside if nothing_else or complete > then]
+        self._aside = [waiting for waiting in self._aside if waiting not in due]
+        return tuple(dropped for _, dropped in due)
 
     def drop(self, dropped: Dropped) -> EsperError | None:
         """Give up the replicate of a run that keeps failing; return an error if this ends the experiment, else None."""
         died = incidents.died(dropped.run, dropped.deaths)
-        self.give_up(self._block_of(dropped.run), f"{died}: {dropped.how}", failed=dropped.run.ref.name)
+        failed = (dropped.run.ref.name, *dropped.alike)
+        self.give_up(self._block_of(dropped.run), f"{died}: {dropped.how}", failed)
         self._out.do(commands.Sync())
         error = dropped.error
         if self._deaths.count_given_up(dropped.how) and not any_complete(self._history):
@@ -87,19 +91,19 @@ class GivingUp:
     def give_all_up(self, run: RunHistory, account: str) -> str:
         """Give up all replicates, because every run would use the same faulty user code; return the message."""
         for block in self._history.blocks:
-            self.give_up(block, f"{run.ref.name} failed, and every retry would fail, too", failed=run.ref.name)
+            self.give_up(block, f"{run.ref.name} failed, and every retry would fail, too", (run.ref.name,))
         self._out.do(commands.Sync())
         return f"{account}\nevery seed was given up, as a retry would fail in the same way: fix it, then launch again"
 
-    def give_up(self, block: Block, why: str, failed: str = "") -> None:
+    def give_up(self, block: Block, why: str, failed: Collection[str] = ()) -> None:
         """Give up the block: its unfinished runs get no outcome, and all of its workers are free again.
 
-        `failed`: the run that caused it.
+        `failed`: the runs that caused it.
         """
         reason = f"seed {block.replicate} was given up: {why}"
-        for spec in sorted(block.runs, key=lambda spec: spec.ref.name != failed):  # record the failed run first
+        for spec in sorted(block.runs, key=lambda spec: spec.ref.name not in failed):  # record the failed runs first
             if self._history.runs[spec.ref.name].expected:
-                self._out.record(incidents.run_given_up(spec, reason, failed=spec.ref.name == failed))
+                self._out.record(incidents.run_given_up(spec, reason, failed=spec.ref.name in failed))
         self._free_lanes(block, reason)
 
     def _free_lanes(self, block: Block, reason: str) -> None:
@@ -109,6 +113,7 @@ class GivingUp:
             if worker.run == spec:
                 worker.run = None
                 if worker.greeted:
+                    worker.cancelled = True
                     self._out.send(worker, messages.Cancel(run_name=spec.ref.name, reason=reason))
                     self._liveness.forget(worker.identity)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from esper_ab.contracts.errors import EsperError, WorkerFailed, WorkerHung
 from esper_ab.control.rules import commands, failures, incidents
 from esper_ab.control.rules.blocks import BlocksInProgress
-from esper_ab.control.rules.deaths import Deaths, any_complete
+from esper_ab.control.rules.deaths import Deaths, any_complete, number_complete
 from esper_ab.control.rules.failures import Failure, Failures
 from esper_ab.control.rules.giving_up import Dropped, GivingUp
 from esper_ab.control.rules.liveness import Liveness
@@ -158,21 +158,24 @@ class Losses:
         The full message appears once: with its first run, or at the end of the experiment.
         """
         failure = Failure(cause=cause, how=loss.how, line=loss.line, log=loss.last_words, kind=loss.kind)
-        others, times = self._failures.add(run.ref, cause)
+        complete = number_complete(self._history)
+        others, times = self._failures.add(run.ref, cause, complete)
         self._out.record(incidents.program_failed(loss.worker, run, failure, others, times))
         self._liveness.forget(loss.worker.identity)
-        complete = any_complete(self._history)
-        groups = {run.ref.group_id, *(other.group_id for other in others)}
-        if others and (not complete or len(groups) > 1):
-            return failures.repeated((*others, run.ref), failure)
-        if times == 1:
+        failed = (*others, run.ref)
+        if failures.is_of_the_program(failed, complete):
+            return failures.repeated(failed, failure)
+        if times == 1 and not others:
             self._out.do(commands.Warn(failures.first(run.ref, failure)))
         self._blocks.died(run)
         too_often = self._deaths.count_in_run(run.ref.name, run.recorded)
-        if not too_often and loss.fault.retryable and times == 1:
+        alike = tuple(other.name for other in others if other.replicate == run.ref.replicate)
+        if not too_often and loss.fault.retryable and times == 1 and not alike:
             return None
-        dropped = Dropped(run=run, deaths=times, how=failure.how, error=failure.kind(failure.account))
-        if complete:
+        error = failure.kind(failure.account)
+        dropped = Dropped(run=run, alike=alike, deaths=times, how=failure.how, error=error)
+        only_this_group = all(other.group_id == run.ref.group_id for other in others)
+        if complete and only_this_group:
             return dropped
         self._giving_up.set_aside(dropped)
         return None

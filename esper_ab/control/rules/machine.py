@@ -212,6 +212,9 @@ class ExperimentMachine:
         run = self._run_of(worker)
         stands = self._blocks.stands(run) if run else runs.NOWHERE
         where = incidents.whereabouts(worker, run, stands, self._liveness.last(worker.identity))
+        if worker.cancelled and worker.fault is not None and self._liveness.is_just_assigned(worker.identity):
+            blameless = True  # the run that it was told to leave failed, not the one that it was then given
+            where = "after its run was cancelled"
         if self._stopped_by and self._limits.ended_together:  # the scheduler kills workers, too: no failure of a run
             self._out.do(commands.Fail(incidents.ended_together(self._stopped_by, worker, where)))
             return self._out.taken()

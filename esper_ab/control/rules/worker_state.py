@@ -33,6 +33,7 @@ class WorkerState:
     again: bool = False  # whether an earlier start on its lane was attempted, so that this one is recorded as a restart
     greeted: bool = False  # has said Hello
     run: RunSpec | None = None  # assigned and not done; if this worker ends, the next incarnation continues it
+    cancelled: bool = False  # whether it was told to leave a run; its word that this run failed may be on its way
     exited_at: float | None = None  # s, monotonic: when the worker was seen to have ended by itself
     fault: Fault | None = None  # once there is one, its further messages are ignored
     ending: bool = False  # told to end, but not gone yet; its further messages are ignored

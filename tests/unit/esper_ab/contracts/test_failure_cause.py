@@ -55,6 +55,19 @@ def test_the_cause_of_a_failed_command_is_its_exit_status_and_last_line(
     assert cause_of_exit(status, lines) == f"exit status {status}, {cause}"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "OSError: [Errno 98] Address already in use (while attempting to bind on address ('127.0.0.1', 19517))",
+        "torch.distributed.DistNetworkError: port: 29500, useIpv6: false, code: -98, name: EADDRINUSE",
+    ],
+)
+def test_a_port_that_is_in_use_is_a_cause_with_its_remedies(line: str) -> None:
+    cause = cause_of_exit(1, [line, "x" * 400])
+    assert "{port} in a command is a free one for each run, and --max-parallel 1 runs one at a time" in cause
+    assert len(cause) < 400
+
+
 @pytest.mark.parametrize("status", [137, 143])
 def test_a_command_killed_by_a_signal_has_no_cause(status: int) -> None:
     assert cause_of_exit(status, ["step 7"]) == ""
