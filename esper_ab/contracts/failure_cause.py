@@ -20,8 +20,8 @@ _MOST_READ_CHARS = 4000  # the patterns take quadratic time where a text has no 
 _EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failed|Failure)\b(?::|$)")
 _PORT_IN_USE = re.compile("address already in use|EADDRINUSE", re.IGNORECASE)
 _PORT_HINT = (
-    "; two runs may want one port: {port} in a command is a free one for each run, and --max-parallel 1 runs one at a "
-    "time"
+    "; if the program always takes this port, give it {port}, which is a free one for each run, or run one at a time "
+    "with --max-parallel 1"
 )
 _FROM_OUTSIDE = frozenset(128 + number for number in (signal.SIGKILL, signal.SIGTERM))
 
@@ -44,11 +44,16 @@ def cause_of_exit(status: int, lines: Sequence[str]) -> str:
         return ""
     exceptions = [line for line in lines if _EXCEPTION.match(line)]
     last_line = (exceptions or list(lines) or ["it wrote nothing"])[-1]
-    hint = ""
-    if any(_PORT_IN_USE.search(line) for line in lines):
-        hint = _PORT_HINT
+    hint = port_hint(lines)
     text = without_particulars(last_line)[: _MOST_CHARS - len(hint)]
     return f"exit status {status}, {text}{hint}"
+
+
+def port_hint(lines: Sequence[str]) -> str:
+    """Return what to do about a port that was in use, as the end of a message; "" if no line says that one was."""
+    if any(_PORT_IN_USE.search(line) for line in lines):
+        return _PORT_HINT
+    return ""
 
 
 def cause_of_exception(error: BaseException) -> str:

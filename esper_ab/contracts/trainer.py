@@ -143,11 +143,11 @@ def check_reference(reference: str) -> None:
 
 
 def called(reference: str) -> str:
-    """Return a trainer's name for users: its file or, for a command, its Python file, its module, else its program."""
+    """Return a trainer's name for users: its file or, for a command, its script, its module, else its program."""
     words = shlex.split(reference) if is_command(reference) else [reference]
     if is_function(reference):
         return PurePath(reference).name
-    script = next((word for word in words if word.endswith(".py")), "")
+    script = next((word for word in words if word.endswith((".py", ".sh"))), "")
     if script:
         return PurePath(script).name
     return _module(words) or PurePath(words[0]).name

@@ -19,6 +19,7 @@ from esper_ab.readers.joint_directory import is_experiment
 _MOST_FILES = 10_000  # in all folders, of any format
 _DEEPEST = 12  # folders within each other
 _TABLES = (".csv", ".tsv")
+_NO_TABLES = (".cfg", ".ini", ".md", ".py", ".sh", ".toml", ".yaml", ".yml")  # though some have lines with commas
 _HEAD_BYTES = 1 << 16
 
 
@@ -49,7 +50,7 @@ def find_files(paths: Sequence[Path]) -> tuple[list[SourceFile], tuple[str, ...]
                 f"`{shell_command('judge', path)}`"
             )
         for file in _files_below(path):
-            form = format_of(file)
+            form = None if file.suffix.lower() in _NO_TABLES else format_of(file)
             if form is None:
                 unknown.append(file)
             else:

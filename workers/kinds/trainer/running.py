@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ import psutil
 
 from esper_ab.contracts import guard
 from esper_ab.contracts.errors import UserCodeFailed
-from esper_ab.contracts.failure_cause import cause_of_exit
+from esper_ab.contracts.failure_cause import cause_of_exit, port_hint
 from esper_ab.contracts.files_below import open_below
 from esper_ab.contracts.own_packages import isolated_command
 from esper_ab.contracts.process_endings import how_ended
@@ -29,6 +30,8 @@ _STAND_IN = Path(__file__).parent / "standin"
 _LINES = 3  # of a command's output, in a message
 _LINE_CHARS = 160  # of each
 _LINES_READ = 50  # of a command's output, in search of its last exception
+# Said by a program that looks for a file where it runs; "No rule to make target" by make, which finds no Makefile.
+_MISSES_A_FILE = re.compile(r"FileNotFoundError|no such file|no rule to make target|no makefile found", re.IGNORECASE)
 
 
 class ScriptFailed(UserCodeFailed):
@@ -138,11 +141,12 @@ def _failure(words: Sequence[str], status: int, lines: list[str], *, own_folder:
     end = " | ".join(lines[-_LINES:]) or "it wrote nothing"
     if "IsADirectoryError" in end:
         end += f"; {{{OUT}}} is a folder: give the script a file in it, as in {{{OUT}}}/result.json"
-    elif own_folder and status != guard.NO_PROGRAM and ("FileNotFoundError" in end or "No such file" in end):
+    elif own_folder and status != guard.NO_PROGRAM and _MISSES_A_FILE.search(end):
         end += (
             f"; without {{{OUT}}} in it, a command runs in an empty folder, and values of settings are passed as they "
             f"are: put {{{OUT}}} in to run where you are, or give the whole path"
         )
+    end += port_hint(lines)
     return ScriptFailed(f"{shown(words)} {how_ended(status)}: {end}", cause_of_exit(status, lines))
 
 

@@ -64,7 +64,7 @@ def test_the_cause_of_a_failed_command_is_its_exit_status_and_last_line(
 )
 def test_a_port_that_is_in_use_is_a_cause_with_its_remedies(line: str) -> None:
     cause = cause_of_exit(1, [line, "x" * 400])
-    assert "{port} in a command is a free one for each run, and --max-parallel 1 runs one at a time" in cause
+    assert "give it {port}, which is a free one for each run, or run one at a time with --max-parallel 1" in cause
     assert len(cause) < 400
 
 

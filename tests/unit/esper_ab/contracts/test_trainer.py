@@ -73,6 +73,7 @@ def test_an_outcome_source_never_names_a_file_outside_its_folder(text: str) -> N
         ("/my folder/train.py:train", False, "train.py:train"),
         ("lib.train:train", False, "lib.train:train"),
         ("python train.py:{name} {seed}", True, "python"),
+        ("bash scripts/run.sh {seed}", True, "run.sh"),
     ],
 )
 def test_a_trainer_is_named_by_its_script(reference: str, command: bool, name: str) -> None:

@@ -45,6 +45,13 @@ def test_the_refusal_of_an_unknown_file_format_shows_an_example(folder):
         found(folder / "notes.md", folder / "b.csv")
 
 
+def test_settings_beside_the_results_of_a_run_are_no_table(folder):
+    (folder / "config.toml").write_text("# seeds = 1,2\nlr = 0.1\n")
+    files, notes = found(folder)
+    assert files == ["b.csv", "a.csv"]
+    assert "1 file, such as" in notes[0]
+
+
 def test_folders_without_a_known_file_are_refused(tmp_path):
     with pytest.raises(UsageError, match="no files; judge reads"):
         found(tmp_path)

@@ -75,6 +75,11 @@ def test_the_error_about_a_missing_relative_path_suggests_another_folder(tmp_pat
     assert "{out}" not in failed_in(tmp_path / "users", elsewhere, *opens)
 
 
+@pytest.mark.parametrize("words", ["make train", "make"])
+def test_the_error_about_a_missing_makefile_suggests_another_folder(tmp_path: Path, words: str) -> None:
+    assert "put {out} in to run where you are" in failed_in(tmp_path / "out", tmp_path, *words.split())
+
+
 def test_the_error_about_a_missing_program_suggests_no_other_folder(tmp_path: Path) -> None:
     problem = failed_in(tmp_path / "out", tmp_path, "no-such-program")
     assert problem.endswith("exit status 127: no-such-program: No such file or directory")
