@@ -23,6 +23,7 @@ from esper_ab.design.scheme import PowerQuestion, generator_of
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.journal.outcomes import mean_known, outcome_of
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "docs" / "evidence" / "benchmarks"
@@ -33,7 +34,7 @@ BEGIN = "<!-- windows tables -->\n"
 END = "<!-- /windows tables -->"
 EFFECTS = (0.5, 1.0)  # in SDs of the runs' evaluations
 PARTS = ("evaluation", *WINDOWS)
-LEAST_SPREAD = 1e-3  # of the largest outcome; below, runs at the cap of a task differ by chance of a single episode
+LEAST_SPREAD = 1e-3  # SD of outcomes, relative to the largest one
 
 _Number = TypeVar("_Number", float, int | None)
 Cell = dict[str, Any]  # runs of one group: task, setup, group, seeds, evaluations, curves
@@ -111,6 +112,8 @@ def by_setup(cells: Sequence[Cell]) -> dict[tuple[str, str], list[Cell]]:
 
 def pairs_needed(ratio: float, effect: float) -> int | None:
     """Return the uncorrelated pairs that find an effect with 80 % power, if the variance is `ratio` times as large."""
+    if ratio == 0.0:
+        return LEAST_PAIRS
     question = PowerQuestion(margin=effect, positions_matter=False)
     sd = sd_of_differences(ratio**0.5, 0.0)
     return replicates_needed(sd, None, question, generator_of(question)).replicates
@@ -119,6 +122,11 @@ def pairs_needed(ratio: float, effect: float) -> int | None:
 def listed(values: Iterable[_Number], form: Callable[[_Number], str]) -> str:
     """Return numbers for the windows, separated by slashes."""
     return " / ".join(map(form, values))
+
+
+def varies(values: Sequence[float]) -> bool:
+    """Whether outcomes differ by more than a single episode of a run at the cap of its task can make them."""
+    return statistics.stdev(values) > LEAST_SPREAD * max(map(abs, values))
 
 
 def variance_ratio(cell: Cell, part: str) -> float:
@@ -132,7 +140,8 @@ def runs_table(cells: Sequence[Cell]) -> Iterator[str]:
     for (task, setup), groups in by_setup(cells).items():
         means = [statistics.fmean(statistics.fmean(outcomes(cell, part)) for cell in groups) for part in PARTS]
         sd = statistics.median(statistics.stdev(outcomes(cell, "evaluation")) for cell in groups)
-        ratios = [statistics.median(variance_ratio(cell, part) for cell in groups) for part in PARTS]
+        spread = [cell for cell in groups if varies(outcomes(cell, "evaluation"))]
+        ratios = [statistics.median(variance_ratio(cell, part) for cell in spread) for part in PARTS]
         runs = sum(len(cell["seeds"]) for cell in groups)
         pairs = [listed([pairs_needed(ratio, effect) for ratio in ratios], str) for effect in EFFECTS]
         rows.append(
@@ -191,9 +200,8 @@ def points_table() -> Iterator[str]:
             values = {part: [mean_of(curve, part) for curve in curves] for part in WINDOWS}
             means = listed([statistics.fmean(values[part]) for part in WINDOWS], "{:.4g}".format)
             variances = {part: statistics.variance(values[part]) for part in WINDOWS}
-            cap = max(map(abs, values["last-tenth"]))
             row = [task["task"], learner, len(curves), means]
-            if variances["last-tenth"] ** 0.5 <= LEAST_SPREAD * cap:
+            if not varies(values["last-tenth"]):
                 rows.append((*row, "no spread in the last point", "-", "-"))
                 continue
             ratios = [variances[part] / variances["last-tenth"] for part in WINDOWS]

@@ -53,6 +53,17 @@ def test_the_variances_of_runs_are_relative_to_the_evaluation(monkeypatch):
     assert f"0.08 / {third:.2f} / 0.03 | 100 / 8 / 25 / 3 | 100 / 8 / 25 / 3" in row
 
 
+def test_a_group_at_the_cap_has_no_ratio_of_variances(monkeypatch):
+    monkeypatch.setattr(outcome_windows, "pairs_needed", lambda ratio, effect: round(100 * ratio))
+    (alone,) = list(outcome_windows.runs_table([A]))[2:]
+    (beside,) = list(outcome_windows.runs_table([A, B]))[2:]
+    assert beside.split("|")[6:] == alone.split("|")[6:]
+
+
+def test_a_window_without_spread_needs_the_fewest_pairs_of_a_claim():
+    assert outcome_windows.pairs_needed(0.0, 0.5) == 6
+
+
 def test_couples_of_groups_are_compared_by_pairs_of_seeds():
     (row,) = list(outcome_windows.couples_table([A, B]))[2:]
     assert row == "| t | 9 x 1 | 1 | 0.08 / 0.25 / 0.03 | 5 / 5.67 / 5 / 1.67 | 1 / 1 / 1 |"
