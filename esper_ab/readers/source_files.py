@@ -91,12 +91,23 @@ def _files_below(folder: Path) -> Iterator[Path]:
             if count > _MOST_FILES:
                 raise UsageError(f"{folder} has more than {_MOST_FILES} files; name the folders or files of the runs")
             if entry.is_dir(follow_symlinks=False):
+                _refuse_experiment(current, Path(entry.path))
                 folders.append(Path(entry.path))
             elif entry.is_file(follow_symlinks=False):
                 yield Path(entry.path)
         if folders and depth == _DEEPEST:
             raise UsageError(f"{folder} has more than {_DEEPEST} folders within each other; name those of the runs")
         waiting += [(path, depth + 1) for path in reversed(folders)]
+
+
+def _refuse_experiment(parent: Path, folder: Path) -> None:
+    """Raise UsageError if a folder below one that the user named is an experiment directory."""
+    if is_experiment(folder):
+        raise UsageError(
+            f"{parent} has experiment directories, each with a plan of its own: name one, as in "
+            f"`{shell_command('judge', folder)}`; `{shell_command('list', parent)}` lists all, and "
+            f"`{shell_command('compare', 'EXPERIMENT', 'EXPERIMENT')}` compares several"
+        )
 
 
 def _what_is_read() -> str:

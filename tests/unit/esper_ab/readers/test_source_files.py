@@ -74,3 +74,11 @@ def test_judge_refuses_an_experiment_directory(folder):
     (folder / "events.jsonl").write_text("")
     with pytest.raises(UsageError, match="is an experiment directory"):
         found(folder)
+
+
+def test_the_parent_folder_of_experiments_is_refused_with_the_commands_for_them(folder):
+    (folder / "deep/events.jsonl").write_text("")
+    with pytest.raises(UsageError, match=r"experiment directories.*name one, as in `esper-ab judge .*deep`") as error:
+        found(folder)
+    assert f"`esper-ab list {folder}`" in str(error.value)
+    assert "`esper-ab compare EXPERIMENT EXPERIMENT`" in str(error.value)
