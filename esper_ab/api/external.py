@@ -292,7 +292,14 @@ def _outcomes(data: Any, columns: Mapping[str, str] | None, groups: Sequence[str
         if runs or steps.given:
             raise UsageError("runs, at and mean_last apply to files and folders")
         return Outcomes(read_data(data, columns, named, asked.get("rows")))
-    rules = ReadingRules(names=columns or {}, groups=named, runs=runs, rows=asked.get("rows"), steps=steps)
+    rules = ReadingRules(
+        names=columns or {},
+        groups=named,
+        runs=runs,
+        rows=asked.get("rows"),
+        control=asked.get("control") or "",
+        steps=steps,
+    )
     outcomes = read_outcomes(paths, rules)
     observations = outcomes.observations
     reading = (*(f"{line}." for line in outcomes.name_lines), *observations.reading)

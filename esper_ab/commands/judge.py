@@ -147,7 +147,7 @@ def _explore(words: Sequence[str], reading: Flags, rule: Flags) -> OutcomeVerdic
     name_lines: tuple[str, ...] = ()
     while True:
         try:
-            outcomes = read_outcomes(paths, _reading(reading, rule["rows"]))
+            outcomes = read_outcomes(paths, _reading(reading, rule["rows"], rule["control"]))
             if outcomes.name_lines != name_lines:
                 click.echo("\n".join(map(visible_line, outcomes.name_lines)), err=True)
             name_lines = outcomes.name_lines
@@ -161,7 +161,7 @@ def _explore(words: Sequence[str], reading: Flags, rule: Flags) -> OutcomeVerdic
             rule = rule | {name: answer for name, answer in answers.items() if name not in reading}
 
 
-def _reading(flags: Flags, rows: str | None = None) -> ReadingRules:
+def _reading(flags: Flags, rows: str | None = None, control: str | None = None) -> ReadingRules:
     """Return how to read files, from the flags as click parsed them, or as the user answered; `rows`: what a row is."""
     from esper_ab.readers.reading_rules import ReadingRules  # with numpy
     from esper_ab.readers.steps import StepRule
@@ -170,7 +170,14 @@ def _reading(flags: Flags, rows: str | None = None) -> ReadingRules:
     if isinstance(groups, str):
         groups = tuple(name.strip() for name in groups.split(",")) if groups else ()
     steps = StepRule(flags["at"], flags["mean_last"])
-    return ReadingRules(names=columns_of(flags["columns"]), groups=groups, runs=flags["runs"], rows=rows, steps=steps)
+    return ReadingRules(
+        names=columns_of(flags["columns"]),
+        groups=groups,
+        runs=flags["runs"],
+        rows=rows,
+        control=control or "",
+        steps=steps,
+    )
 
 
 def _read(plan: AnalysisPlan, words: Sequence[str], reading: Flags) -> Observations:

@@ -99,7 +99,7 @@ def _metrics(source: str, tables: Sequence[SourceTable], named: str) -> tuple[li
     of_tasks = {}
     for table, chosen in zip(tables, metrics, strict=True):
         for task in dict.fromkeys(map(cell_text, table.column("task") or [str(table.file)])):
-            of_tasks[task] = f"{chosen} of {task}"
+            of_tasks[task] = f'"{chosen}" of {task}'
     return metrics, (f"The outcome is {visible_line(listed(list(of_tasks.values())), 200)}.",)
 
 

@@ -29,6 +29,7 @@ from esper_ab.readers.run_names_column import with_run_names
 from esper_ab.readers.source_files import find_files
 from esper_ab.readers.step_rows import one_row_per_run
 from esper_ab.readers.steps import check_rule
+from esper_ab.readers.table_columns import check_control
 from esper_ab.verdict.observations import Observations, names_items
 
 
@@ -79,6 +80,8 @@ def _read_single_table(table: SourceTable, reading: ReadingRules, *, general: bo
     if groups:
         observations = observations_of(source, _lists(table), table.row_numbers, reading.names, groups, reading.rows)
         return Outcomes(_add_notes(observations, notes), name_lines)
+    if reading.control:
+        check_control(source, table.columns, roles, reading.control, reading.rows)
     names = dict(reading.names) | of_format(table, roles, reading.names)
     names, chosen = _add_outcome(table, roles, names)
     reduced = one_row_per_run(table, roles_of(table, names), reading.steps)
@@ -99,7 +102,7 @@ def _add_outcome(
     if not table.outcomes and len(likely) != 1:
         return names, ()
     metric = pick_metric(str(table.file), likely, "")
-    return names | {"outcome": metric}, (f"The outcome is {metric}.",)
+    return names | {"outcome": metric}, (f'The outcome is "{metric}".',)
 
 
 def _lists(table: SourceTable) -> dict[str, list[Any]]:

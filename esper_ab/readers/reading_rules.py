@@ -16,4 +16,5 @@ class ReadingRules:
     groups: tuple[str, ...] = ()  # columns of one group each
     runs: str = ""  # the pattern of the runs' names
     rows: str | None = None  # what a row is, "runs" or "items"; None: the columns tell
+    control: str = ""  # a group, as the user calls it
     steps: StepRule = field(default_factory=StepRule)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.formats.column_names import COLUMNS, PAIR_COLUMNS, SYNONYMS, meaning
+from esper_ab.formats.source_table import Cells
+from esper_ab.readers.metrics import are_numbers
 from esper_ab.readers.wide_table import ask_for_groups
 from esper_ab.verdict.observations import names_items
 
@@ -29,13 +31,9 @@ def choose_columns(
                 f"{source} has no column {theirs!r}, which --columns {ours}={theirs} names; {_list_columns(columns)}"
             )
     pairs = [column for column in PAIR_COLUMNS if column in used]
-    items = "item" in used or rows == "items" or any(map(names_items, others))
-    runs_known = pairs or "run" in used or (items and rows != "runs")
-    needed = ("group", "outcome") if runs_known else ("group", "outcome", "seed")
-    missing = [name for name in needed if name not in used]
-    if "group" in missing and "outcome" in missing:
-        free = [column for column in others if column not in used.values() and not names_items(column)]
-        ask_for_groups(source, {column: columns[column] for column in free})
+    missing = _find_missing(used, others, rows)
+    if "group" in missing and "outcome" in missing and "item" not in used:
+        ask_for_groups(source, {column: columns[column] for column in others if column not in used.values()})
     if missing:
         raise UsageError(_explain_missing(source, columns, missing))
     if len(pairs) > 1:
@@ -49,10 +47,42 @@ def choose_columns(
     return used
 
 
-def _explain_missing(source: str, columns: Iterable[str], missing: Sequence[str]) -> str:
-    """Return the message about columns that are needed and missing, with the option that names them."""
+def check_control(
+    source: str, columns: Mapping[str, Cells], used: Mapping[str, str], control: str, rows: str | None
+) -> None:
+    """Raise UsageError if no column is that of groups, and none is called like `control`, a group.
+
+    `used` and `rows` are as in `choose_columns`. The message names the column of text that has the control, if it is
+    the only one.
+    """
+    if "group" in used or control in columns:
+        return
+    others = [column for column in columns if column not in used.values()]
+    missing = _find_missing(used, others, rows)
+    holding = [column for column in others if not are_numbers(columns[column]) and control in columns[column]]
+    if len(holding) != 1:
+        raise UsageError(_explain_missing(source, columns, missing))
+    message = _explain_missing(source, columns, missing, group=holding[0])
+    raise UsageError(f"{message} ({control} is in column {holding[0]})")
+
+
+def _find_missing(used: Mapping[str, str], others: Sequence[str], rows: str | None) -> list[str]:
+    """Return our names of the columns that are needed and that no column has; `others` have names of their own."""
+    items = "item" in used or rows == "items" or any(map(names_items, others))
+    pairs_known = any(column in used for column in PAIR_COLUMNS)
+    runs_known = pairs_known or "run" in used or (items and rows != "runs")
+    needed = ("group", "outcome") if runs_known else ("group", "outcome", "seed")
+    return [name for name in needed if name not in used]
+
+
+def _explain_missing(source: str, columns: Iterable[str], missing: Sequence[str], group: str = "NAME") -> str:
+    """Return the message about columns that are needed and missing, with the option that names them.
+
+    `group`: the column of groups, if it is known.
+    """
     lacks = " or ".join(map(repr, missing))
-    option = ",".join(f"{name}=NAME" for name in missing)
+    known = {"group": group}
+    option = ",".join(f"{name}={known.get(name, 'NAME')}" for name in missing)
     message = f"{source} has no column {lacks}; {_list_columns(columns)}; say which with --columns {option}"
     if "seed" in missing:
         message += (

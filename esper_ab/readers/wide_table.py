@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from esper_ab.contracts.errors import OpenQuestion, SettingName, Unanswered, UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import did_you_mean, listed
-from esper_ab.formats.cells import outcome_of
+from esper_ab.formats.cells import cell_text, outcome_of
+from esper_ab.readers.steps import step_column
+from esper_ab.verdict.observations import names_items
 
 _INDEX = ("", "Unnamed: 0")  # pandas' names for a column with the numbers of the rows
+_FEWEST_COUNTED = 3  # different numbers of a count; fewer may be outcomes
 
 
 def long_of(
@@ -50,8 +53,8 @@ def long_of(
 def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None:
     """Raise Unanswered if at least two of the columns have only outcomes, so that they may be groups.
 
-    Nothing in the table tells groups from different measures of the same runs. Raises UsageError for the curves of a
-    chart of W&B, whose rows are steps.
+    Nothing in the table tells groups from different measures of the same runs. Beside text, items or a count, columns
+    are no groups. Raises UsageError for the curves of a chart of W&B, whose rows are steps.
     """
     if curves := [name for name in columns if {f"{name}__MIN", f"{name}__MAX"} <= {*columns}]:
         others = ""
@@ -61,7 +64,12 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
             f"{source}: it has the curves of a chart of W&B, a column per run ({visible_line(curves[0], 60)}{others}) "
             "and a row per step; needed is a row per run, with the columns group, seed and outcome"
         )
-    likely = tuple(name for name, cells in columns.items() if name not in _INDEX and _are_outcomes(cells))
+    named = {name: cells for name, cells in columns.items() if name not in _INDEX}
+    if any(names_items(name) or _are_texts(cells) for name, cells in named.items()):
+        return
+    likely = tuple(name for name, cells in named.items() if _are_outcomes(cells))
+    if any(step_column([name]) or _count_up(columns[name]) for name in likely):
+        return
     if len(likely) > 1:
         raise Unanswered(
             source,
@@ -80,3 +88,19 @@ def _are_outcomes(cells: Sequence[object]) -> bool:
         return any(outcome_of(cell, "") is not None for cell in cells)
     except UsageError:
         return False
+
+
+def _are_texts(cells: Sequence[object]) -> bool:
+    return not _are_outcomes(cells) and any(map(cell_text, cells))
+
+
+def _count_up(cells: Sequence[object]) -> bool:
+    """True if the cells are 0, 1, 2, … or 1, 2, 3, …, once or again and again."""
+    texts = [cell_text(cell) for cell in cells]
+    if texts[0] not in ("0", "1"):
+        return False
+    first = int(texts[0])
+    period = len({*texts})
+    if period < _FEWEST_COUNTED:
+        return False
+    return texts == [str(first + place % period) for place in range(len(texts))]

@@ -51,7 +51,7 @@ def test_each_task_may_have_a_different_metric(tmp_path):
         samples(tmp_path / model, "adding", metric="exact_match")
         samples(tmp_path / model, "choosing", metric="acc")
     found, _ = read(tmp_path)
-    assert found.reading[0] == "The outcome is exact_match of adding and acc of choosing."
+    assert found.reading[0] == 'The outcome is "exact_match" of adding and "acc" of choosing.'
     assert all(row.value is not None for row in found.rows)
 
 

@@ -48,7 +48,7 @@ def test_an_outcome_at_a_step_needs_a_column_of_steps(write):
 def test_the_only_numeric_column_is_the_outcome(write):
     rows, notes, _ = rows_of([write("scores.csv", "group,seed,note,points\na,0,x,1\nb,0,y,2\n")])
     assert rows == [("a", "0", 1.0), ("b", "0", 2.0)]
-    assert notes == ("The outcome is points.",)
+    assert notes == ('The outcome is "points".',)
 
 
 def test_the_only_numeric_column_beside_items_is_the_outcome(write):
@@ -58,7 +58,7 @@ def test_the_only_numeric_column_beside_items_is_the_outcome(write):
     path = write("rollouts.csv", text)
     outcomes = read_outcomes([path], ReadingRules(names={"group": "policy"}))
     assert outcomes.observations.table.score.tolist() == [0.0, 1.0, 0.0, 1.0]
-    assert outcomes.observations.reading == ("The outcome is success.",)
+    assert outcomes.observations.reading == ('The outcome is "success".',)
 
 
 def test_the_user_is_asked_about_ambiguous_columns_of_groups(write):
@@ -131,3 +131,24 @@ def test_two_files_of_the_same_run_are_refused(write):
     ]
     with pytest.raises(UsageError, match=r"p/a-0.csv and .*q/a-0.csv are both a, seed 0; --runs can tell them apart"):
         rows_of(paths, runs="{group}-{seed}", names={"outcome": "x"})
+
+
+def test_the_column_of_text_that_has_the_control_is_suggested_as_that_of_the_groups(write):
+    path = write("questions.csv", "checkpoint,question,epoch,correct\nstep4,0,0,1\nstep8,0,0,0\n")
+    expected = r"--columns group=checkpoint,outcome=NAME \(step4 is in column checkpoint\)"
+    with pytest.raises(UsageError, match=expected):
+        rows_of([path], control="step4")
+
+
+def test_no_column_is_suggested_for_a_control_that_two_columns_of_text_have(write):
+    path = write("questions.csv", "base,tuned,score,correct\na,a,2,1\na,b,4,0\n")
+    with pytest.raises(UsageError, match="--columns group=NAME,outcome=NAME,seed=NAME"):
+        rows_of([path], control="a")
+
+
+def test_columns_are_suggested_as_groups_only_if_one_of_them_is_the_control(write):
+    path = write("wide.csv", "seed,accuracy,f1\n0,1,2\n")
+    with pytest.raises(Unanswered, match="--groups"):
+        rows_of([path], control="f1")
+    with pytest.raises(UsageError, match="--columns group=NAME,outcome=NAME"):
+        rows_of([path], control="old")

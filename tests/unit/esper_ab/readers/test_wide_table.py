@@ -38,9 +38,32 @@ def test_each_row_of_a_wide_table_without_seeds_is_a_pair(file):
 def test_the_user_is_asked_about_columns_that_may_be_groups(file):
     """They may as well be two measures of one run."""
     with pytest.raises(Unanswered, match="if each row is a seed, and old and new are the groups: --groups old,new"):
-        _read(file, WIDE)
+        _read(file, "seed,old,new\n0,1,2\n1,3,\n")
     with pytest.raises(UsageError, match="no column 'group' or 'outcome'; its columns are seed, score"):
         _read(file, "seed,score,note\n0,1,x\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WIDE,
+        "question,old,new\n0,1,2\n1,3,3\n",
+        "item,old,new\n0,1,2\n1,3,3\n",
+        "seed,epoch,correct\n0,7,1\n1,9,0\n",
+        "seed,attempt,correct\n0,1,1\n1,2,0\n2,3,0\n",
+        "seed,attempt,correct\n0,0,1\n1,1,0\n2,2,0\n3,0,0\n4,1,1\n5,2,1\n",
+    ],
+    ids=["text", "questions", "items", "epochs", "a count", "a count again and again"],
+)
+def test_numbers_beside_text_items_or_a_count_are_not_suggested_as_groups(file, text):
+    with pytest.raises(UsageError, match="say which with --columns group=NAME,outcome=NAME") as refused:
+        _read(file, text)
+    assert not isinstance(refused.value, Unanswered)
+
+
+def test_columns_of_zeros_and_ones_may_be_groups(file):
+    with pytest.raises(Unanswered, match="old and new are the groups"):
+        _read(file, "seed,old,new\n0,0,1\n1,1,0\n2,0,1\n3,1,0\n")
 
 
 def test_columns_of_a_wandb_chart_are_not_suggested_as_groups(file):
