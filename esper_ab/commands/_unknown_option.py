@@ -9,6 +9,8 @@ from esper_ab.contracts.errors import SettingName, as_flag
 from esper_ab.contracts.wording import close_names
 from esper_ab.settings.foreign_keys import OURS
 
+_SEED = "--seeds N is the number of seeds, --rng-seed the root of the random numbers"
+
 
 def unknown_option(error: click.NoSuchOption) -> str:
     """Return the error for an unknown option.
@@ -23,6 +25,8 @@ def unknown_option(error: click.NoSuchOption) -> str:
             known += parameter.opts
     if today := flag_today(error.option_name, known):
         return f"{message}; {today}"
+    if error.option_name == "--seed" and {"--seeds", "--rng-seed"} <= set(known):
+        return f"{message}; {_SEED}"
     keys = OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())
     same = [_flag_of(key) for key in keys]
     if same and {flag.split()[0] for flag in same} <= set(known):

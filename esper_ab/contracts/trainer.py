@@ -33,6 +33,7 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*"  # "lr", "learning-rate"
 _PLACEHOLDER = re.compile(rf"\{{({_NAME})\}}")
 _FUNCTION = re.compile(r"(?:.+\.py|[^\W\d]\w*(?:\.[^\W\d]\w*)*):[^\W\d]\w*")
 _LIKE_A_PLACEHOLDER = re.compile(r"\{([^\W\d][\w.-]*)\}")  # any letters, also those that are not ASCII
+DEFAULT_OUTCOME = "outcome"  # name of an outcome that the user has not named
 NAME_WORDS = "the letters a to z, digits, _, - and ."  # what a placeholder's name may consist of
 _FILES = (".json", ".csv", ".jsonl", ".ndjson", ".npz")  # formats that may hold an outcome
 Tool = Literal["wandb", "wandb-offline", "tb", "stdout"]

@@ -9,11 +9,10 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files_below import folder_below
 from esper_ab.contracts.source_files import source_sha256
-from esper_ab.contracts.trainer import TrainerFacts, TrainerOrder, is_command
+from esper_ab.contracts.trainer import DEFAULT_OUTCOME, TrainerFacts, TrainerOrder, is_command
 from esper_ab.plan.copied_code import TRAINER_FOLDER, copy_code, folder_of
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.outcome_range import worst_outcome
-from esper_ab.settings.trainer_settings import DEFAULT_OUTCOME
 
 
 def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrder:

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.measures import PRINTABLE_WORDS, Measure, is_printable
-from esper_ab.contracts.trainer import TrainerValue, names_placeholder
+from esper_ab.contracts.trainer import DEFAULT_OUTCOME, TrainerValue, names_placeholder
 from esper_ab.contracts.visible import visible_line
 from esper_ab.settings.experiment import ExperimentSettings
 from esper_ab.settings.outcome_range import read_range
 from esper_ab.settings.schema import TRAINER
 
-DEFAULT_OUTCOME = "outcome"
 _LABEL_CHARS = 60
 
 

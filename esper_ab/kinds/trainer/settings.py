@@ -15,6 +15,7 @@ from esper_ab.contracts.margins import check_margin
 from esper_ab.contracts.outcome_summary import read_summary
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings
 from esper_ab.contracts.trainer import (
+    DEFAULT_OUTCOME,
     FILLED,
     NAME_WORDS,
     SEED,
@@ -37,7 +38,7 @@ from esper_ab.settings.kernel import torch_alone
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.resolution import Resolution
 from esper_ab.settings.schema import FIELDS, TRAINER
-from esper_ab.settings.trainer_settings import DEFAULT_OUTCOME, check_outcome_name, outcome_measure, read_rehearsal
+from esper_ab.settings.trainer_settings import check_outcome_name, outcome_measure, read_rehearsal
 
 _ONLY_OF_COMMANDS = ("end_idle", "outcome_summary", "devices_per_run")
 # A command has one point and one outcome; a function has one outcome, and as many points as its curve.

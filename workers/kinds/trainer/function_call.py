@@ -13,8 +13,8 @@ from esper_ab.contracts.failure_cause import without_particulars
 from esper_ab.contracts.files_below import remove_below, write_below
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.regular_file import read_regular
-from esper_ab.contracts.trainer import OutcomeSource, TrainerValue
-from esper_ab.contracts.wording import listed
+from esper_ab.contracts.trainer import DEFAULT_OUTCOME, OutcomeSource, TrainerValue
+from esper_ab.contracts.wording import close_names, did_you_mean, listed
 from esper_ab.contracts.worker_order import UsersShell
 from workers.kinds.trainer import running
 from workers.kinds.trainer.idling import Watch
@@ -108,6 +108,16 @@ def thinned(curve: Sequence[Numbers], points: int) -> list[Numbers]:
 def _numbers_of(point: Mapping[str, str], function: str, outcome: str) -> Numbers:
     numbers = {name or outcome: float(value) for name, value in point.items()}
     if outcome not in numbers:
-        names = listed([repr(name) for name in numbers])
-        raise ValueError(f"{function} returned {names}; say which one decides, as higher or lower")
+        raise ValueError(_no_outcome(list(numbers), function, outcome))
     return numbers
+
+
+def _no_outcome(returned: Sequence[str], function: str, outcome: str) -> str:
+    """Return the error for a function that returned no number with the outcome's name."""
+    names = listed([repr(name) for name in returned])
+    if outcome == DEFAULT_OUTCOME:
+        return f"{function} returned {names}; say which one decides, as higher or lower"
+    problem = f"{function} returned no {outcome!r}, but {names}"
+    if close_names(outcome, returned, 1):
+        return f"{problem}; {did_you_mean(outcome, returned)}"
+    return f"{problem}; name one of these as higher or lower"

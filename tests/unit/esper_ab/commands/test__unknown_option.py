@@ -18,6 +18,11 @@ def small():
     ("command", "option", "message"),
     [
         (launch.command, "--repeats", "no option --repeats; here it is called --seeds"),
+        (
+            launch.command,
+            "--seed",
+            "no option --seed; --seeds N is the number of seeds, --rng-seed the root of the random numbers",
+        ),
         (launch.command, "--num-timesteps", "no option --num-timesteps; here it is called --total-timesteps"),
         (launch.command, "--learning-rate", "no option --learning-rate; here it is called --set ppo.lr=..."),
         (launch.command, "--xyzzy", "no option --xyzzy"),

@@ -9,11 +9,13 @@ from __future__ import annotations
 import inspect
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import msgspec
 
 from esper_ab.contracts.files_below import write_below
 from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.wording import did_you_mean
 from workers.kinds.trainer.function_call import ORDER, RETURNED, Call, Called
 from workers.kinds.trainer.function_loading import EndOfLoading, guarded, loaded, local_files, located
 from workers.kinds.trainer.function_points import read_points
@@ -48,8 +50,7 @@ def answer_to(asked: Call) -> Called:
     vars(package)["compare_training"] = _refuse
     function = getattr(module, name, None)
     if not inspect.isfunction(function):
-        functions = [key for key, value in vars(module).items() if inspect.isfunction(value) and key[0] != "_"]
-        raise ValueError(f"no function {name!r} in {file.name}; available: {', '.join(functions) or 'none'}")
+        raise ValueError(f"no function {name!r} in {file.name}; {did_you_mean(name, _functions_of(module))}")
     settings = {group: read_settings(function, values) for group, values in asked.groups.items()}
     own = read_settings(function, {**asked.groups[asked.group], **asked.more})
     parameters = inspect.signature(function).parameters
@@ -62,6 +63,16 @@ def answer_to(asked: Call) -> Called:
         root=str(root),
         files=tuple(local_files(root, file)),
     )
+
+
+def _functions_of(module: ModuleType) -> list[str]:
+    """Return the names of the public functions that the module defines, without those that it imports."""
+    functions = []
+    for name, value in vars(module).items():
+        defined_here = inspect.isfunction(value) and value.__module__ == module.__name__
+        if defined_here and not name.startswith("_"):
+            functions.append(name)
+    return functions
 
 
 def _end_loading(*_: object, **__: object) -> None:

@@ -55,7 +55,10 @@ def test_curves_of_different_seeds_may_have_different_lengths(tmp_path: Path) ->
             "def train(seed): return {'score': 1.0, str(seed): 1.0}",
             "train returned numbers of other names for another seed; return the same in every run",
         ),
-        ("def train(seed): return {'loss': 1.0}", "train returned 'loss'; say which one decides, as higher or lower"),
+        (
+            "def train(seed): return {'loss': 1.0}",
+            "train returned no 'score', but 'loss'; name one of these as higher or lower",
+        ),
         ("def train(seed): return float('nan')", "score was nan in the rehearsal, not a number from -1e+40 to 1e+40; "),
         (
             "def train(seed, lr): return seed",

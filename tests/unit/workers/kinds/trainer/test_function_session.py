@@ -55,7 +55,7 @@ def test_a_run_that_returns_unplanned_numbers_fails(tmp_path: Path) -> None:
         ValueError, match=r"^train returned the numbers Loss/train besides the outcome, but none in the"
     ):
         session(tmp_path, {}, metrics={}).train(0, quiet, quiet)
-    with pytest.raises(ValueError, match=r"^train returned 'score' and 'Loss/train'; say which one decides"):
+    with pytest.raises(ValueError, match=r"^train returned no 'return', but 'score' and 'Loss/train'; name one"):
         session(tmp_path, {}, outcome="return").train(0, quiet, quiet)
 
 

@@ -150,8 +150,10 @@ def test_an_exception_of_a_function_is_reported_in_one_line(tmp_path: Path) -> N
             "loading my file.py failed: ModuleNotFoundError: No module named 'nowhere' (my file.py, line 1)",
         ),
         ("def train(seed:\n", "loading my file.py failed: SyntaxError: "),
-        ("def learn(seed): ...", "no function 'train' in my file.py; available: learn"),
-        ("train = 3", "no function 'train' in my file.py; available: none"),
+        ("def learn(seed): ...", "no function 'train' in my file.py; known: learn"),
+        ("def trian(seed): ...", "no function 'train' in my file.py; did you mean trian?"),
+        ("from shlex import quote\ndef learn(seed): ...", "no function 'train' in my file.py; known: learn"),
+        ("train = 3", "no function 'train' in my file.py; known: none"),
         ("def train(seed): return None", "what train returned is None, not a number"),
         ("import sys\ndef train(seed): sys.exit(2)", "train failed: SystemExit: 2 (my file.py, line 2)"),
         (
