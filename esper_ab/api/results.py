@@ -61,6 +61,11 @@ class Results(Mapping[str, list[RunResult]]):
             name: [_result(path, run, content) for run in content.history.of_group(name) if not run.left_out]
             for name in content.groups
         }
+        self._failed = {
+            (run.ref.group_id, run.ref.replicate)
+            for run in content.history.runs.values()
+            if _has_failed(run, content.history)
+        }
 
     @property
     def verdicts(self) -> dict[tuple[str, str], str]:
@@ -78,7 +83,7 @@ class Results(Mapping[str, list[RunResult]]):
 
     @property
     def failures(self) -> dict[str, list[RunResult]]:
-        """A mapping from each variant with failed runs to its failed runs."""
+        """A mapping from each variant with runs that have no result to those runs."""
         failed = {name: [run for run in runs if not run.success] for name, runs in self.items()}
         return {name: runs for name, runs in failed.items() if runs}
 
@@ -100,10 +105,11 @@ class Results(Mapping[str, list[RunResult]]):
 
     @property
     def failure_lines(self) -> list[str]:
-        """For each variant with failed runs, lines with the number of those runs and the reasons."""
+        """For each variant with runs that have no result, lines with the number of those runs and the reasons."""
         lines = []
         for name, runs in self.failures.items():
-            lines.append(f"{name}: {len(runs)} of {len(self[name])} runs failed")
+            failed = sum((name, run.replicate) in self._failed for run in runs)
+            lines.append(f"{name}: {_count_failures(failed, len(runs), len(self[name]))}")
             lines += [f"  {count} x {reason}" for reason, count in Counter(run.error for run in runs).items()]
         return lines
 
@@ -167,12 +173,32 @@ def _result(path: Path, run: RunHistory, content: Content) -> RunResult:
     )
 
 
+def _has_failed(run: RunHistory, history: History) -> bool:
+    """Whether the run itself failed: it was lost by its own failure, or was not finished when failures ended all."""
+    if run.failed:
+        return True
+    if not run.expected or history.ended is None or history.ended.status != "failed":
+        return False
+    return any(entry.run_name == run.ref.name and entry.category in _DEATHS for entry in history.incidents)
+
+
+def _count_failures(failed: int, without_result: int, runs: int) -> str:
+    """Say how many of a variant's runs have no result, and how many of those failed themselves."""
+    if failed == without_result:
+        return f"{failed} of {runs} runs failed"
+    if not failed:
+        return f"{without_result} of {runs} runs without a result, none of which failed itself"
+    return f"{without_result} of {runs} runs without a result, {failed} of which failed"
+
+
 def _why(run: RunHistory, history: History) -> str:
     """Return one line on why a run did not finish: its worker died, another run failed, or the experiment ended."""
     entries = [entry for entry in history.incidents if entry.run_name == run.ref.name]
     if run.lost:
         kinds = _DEATHS if run.failed else ("cancelled",)
         return _last(entries, kinds) or _last(entries, ("dropped_pair",)) or "its seed was given up"
+    if _has_failed(run, history):
+        return _last(entries, _DEATHS)
     progress = "not finished" if run.started else "not started"
     ended = history.ended
     if ended and ended.detail:

@@ -81,6 +81,7 @@ class TrainerFacts(_TrainerMessage, frozen=True, kw_only=True):
     metrics: dict[str, str] = {}  # of a point, except the outcome, by the trainer's name -> the measure's
     evaluations: Count = 1  # outcomes of one evaluation
     repeats: bool = False  # whether the same seed gave the same numbers twice, to the bit
+    outcome_repeats: bool = True  # whether the same seed gave the same outcome twice, up to rounding
     resumption: Resumption = "anew"
     evaluates_alike: bool = True  # whether a process that did not train gets the same results, as far as they repeat
     ends_idle: bool = False  # as in the question

@@ -20,6 +20,10 @@ from esper_ab.verdict.verdict import DIFFERENT, Verdict
 
 _MOST_PAIRS = 1000  # more are no advice
 _LONGER = 4  # times as many episodes
+_DIVERGING = (
+    "Or, if a setting just diverges, let such a run report NaN as its outcome, and launch with --outcome-range: the "
+    "NaN counts as the worse end."
+)
 _SUFFIXES = ("again", "fixed", "larger", "longer", "training", "whole")  # of the names of next experiments
 
 
@@ -40,9 +44,18 @@ def _how_to_resume(content: Content) -> str:
     """Return what to do before and with an experiment that has not finished."""
     if not content.history.plan.experiment.trainer:
         return "Resume it from its checkpoints."
-    if content.state.word == "failed":
-        return "Fix what failed, then resume it."
-    return "Resume it."
+    if content.state.word != "failed":
+        return "Resume it."
+    if len(content.groups) > 1 and len(_failing_groups(content)) == 1:
+        return f"Fix what failed, then resume it. {_DIVERGING}"
+    return "Fix what failed, then resume it."
+
+
+def _failing_groups(content: Content) -> set[str]:
+    """Return the groups with runs in which a worker failed."""
+    runs = content.history.runs
+    failures = [entry for entry in content.history.incidents if entry.category in ("worker_death", "hung_worker")]
+    return {runs[entry.run_name].ref.group_id for entry in failures if entry.run_name in runs}
 
 
 def _steps_after_end(content: Content) -> Iterator[Item]:

@@ -13,6 +13,7 @@ _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 ROWS = "rows"  # kind of a finding on rows of unknown origin, which stands beside the verdict
 LOST_SCORES = "lost scores"  # kind of a finding on scores of items that runs lost
+SEED = "seed"  # kind of a finding on seeds that do not repeat, which stands beside the verdict
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -61,7 +61,7 @@ def test_without_retries_the_seed_of_a_failed_run_is_lost(tmp_path):
     assert "SIGKILL" in failed.error
     assert "in warm-up of run fragile/0" in failed.error
     assert "fragile/0 died once before the end of its warm-up" in results["steady"][0].error
-    assert results.failure_lines[0] == "steady: 1 of 2 runs failed"
+    assert results.failure_lines[0] == "steady: 1 of 2 runs without a result, none of which failed itself"
     cancelled = "As a result, 1 of steady was cancelled or left without a partner."
     assert f"! No run of steady and 1 run of fragile was lost. {cancelled}" in results.verdict.splitlines()
     assert "No run of steady and 1 run of fragile was lost" in (results.path / "summary.txt").read_text()

@@ -11,7 +11,11 @@ from esper_ab.journal.events import TrainerMended
 from esper_ab.journal.fold import History
 from esper_ab.kinds.trainer.rehearsed import in_sentences
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.finding import SEED, Finding
+
+_NO_REPEAT = (
+    "A seed does not repeat: in the rehearsal, the same seed gave another outcome, so the pairs may share nothing."
+)
 
 
 class TrainerFindings(FindingsKind):
@@ -24,6 +28,8 @@ class TrainerFindings(FindingsKind):
             outcome = f"The outcome was {facts.found}. " if facts.found else ""
             sentences = in_sentences(facts, history.plan.experiment.trainer)
             yield Finding("rehearsal", "notes", (), f"{outcome}{sentences}")
+            if not facts.outcome_repeats:
+                yield Finding(SEED, "notes", (), _NO_REPEAT)
         if history.mended is not None:
             sentence = (
                 "The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were "

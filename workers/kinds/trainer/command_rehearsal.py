@@ -25,7 +25,13 @@ from workers.kinds.trainer.outcome_sources.read import find_outcome, has_outcome
 from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
 from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, pins_of, rng_of, text_of
 from workers.kinds.trainer.running import ProgramEnd
-from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, refuse_no_effect, relative_difference
+from workers.kinds.trainer.seed_effect import (
+    Numbers,
+    is_in_doubt,
+    outcome_repeats,
+    refuse_no_effect,
+    relative_difference,
+)
 from workers.kinds.trainer.words import CommandLine
 
 _LOG = "rehearsal.log"
@@ -138,6 +144,7 @@ def rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, 
         evaluations=1,
         ends_idle=question.ends_idle,
         repeats=relative_difference(repeats, name) == 0.0,
+        outcome_repeats=outcome_repeats(repeats, name),
         resumption="untried" if RESUME in placeholders(question.reference) else "anew",
         shortened=text_of(question.rehearsal),
         source=sources.pop() if len(sources) == 1 else "",

@@ -22,7 +22,13 @@ from workers.kinds.trainer.idling import IdleLimits, Watch
 from workers.kinds.trainer.metric_names import measure_names
 from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
 from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, pins_of, rng_of, text_of
-from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, refuse_no_effect, relative_difference
+from workers.kinds.trainer.seed_effect import (
+    Numbers,
+    is_in_doubt,
+    outcome_repeats,
+    refuse_no_effect,
+    relative_difference,
+)
 
 _AT_ONCE = 3  # calls, unless a run may need all of a GPU's memory
 
@@ -115,6 +121,7 @@ def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing,
         evaluations=1,
         points=points,
         repeats=all(relative_difference(repeats, name) == 0.0 for name in repeats[0]),
+        outcome_repeats=outcome_repeats(repeats, question.outcome),
         resumption="anew",
         shortened=text_of(question.rehearsal),
         found=f"{outcomes[0]:g}, returned by {function.name}",

@@ -33,7 +33,7 @@ from workers.kinds.trainer.idling import IdleLimits, Watch, idle_words
 from workers.kinds.trainer.metric_names import measure_names
 from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
 from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, pins_of, rng_of, text_of
-from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, refuse_no_effect
+from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, outcome_repeats, refuse_no_effect
 from workers.kinds.trainer.trial import Trial, Tried
 
 _LOOK_S = 1.0  # between two looks at whether a process does anything
@@ -195,6 +195,7 @@ def rehearse_python(question: TrainerQuestion, measure: Measure, doing: Doing, l
         metrics=measure_names(name for name in whole.points[0] if name != question.outcome),
         evaluations=len(whole.outcomes),
         repeats=bit_equal,
+        outcome_repeats=outcome_repeats(repeats, question.outcome),
         resumption=resumption,
         evaluates_alike=not bit_equal or played.alone.outcomes == whole.outcomes,
         shortened=text_of(question.rehearsal),

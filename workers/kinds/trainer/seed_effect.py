@@ -35,6 +35,11 @@ def _relative_range(values: Sequence[float]) -> float:
     return 0.0
 
 
+def outcome_repeats(repeats: Sequence[Numbers], outcome: str) -> bool:
+    """Whether the outcomes of runs of one seed are equal up to rounding."""
+    return relative_difference(repeats, outcome) <= ROUNDING
+
+
 def is_in_doubt(seeds: Sequence[Numbers], repeats: Sequence[Numbers], outcome: str) -> bool:
     """Whether nothing in these runs shows that the seed matters.
 

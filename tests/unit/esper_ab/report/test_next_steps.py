@@ -279,3 +279,15 @@ def test_the_brief_text_has_question_answer_and_next_step(name):
     steps = next_steps(report_content)
     assert brief.endswith(steps[0].command or steps[0].sentence)
     assert len(lines) <= 20
+
+
+def test_a_trainer_that_fails_in_one_group_only_may_report_nan_instead():
+    report_content = make_content("failed")
+    history = report_content.history
+    experiment = msgspec.structs.replace(history.plan.experiment, trainer="mine.py")
+    history.started = msgspec.structs.replace(
+        history.started, plan=msgspec.structs.replace(history.plan, experiment=experiment)
+    )
+    (step,) = next_steps(report_content)
+    assert step.sentence.startswith("Fix what failed, then resume it. Or, if a setting just diverges, ")
+    assert "--outcome-range" in step.sentence

@@ -6,6 +6,7 @@ from support.outcomes.compared_designs import compared, design, exploded, open_e
 
 from esper_ab.stats.pair import Samples
 from esper_ab.verdict.caveats import context_of
+from esper_ab.verdict.finding import SEED, Finding
 
 
 @pytest.mark.parametrize(("few", "many", "expected"), [(1, 9, False), (2, 9, True), (4, 9, True), (4, 8, False)])
@@ -34,3 +35,9 @@ def test_statistics_know_whether_runs_form_pairs():
     a, b = rng.normal(70.0, 1.0, (2, 8))
     unpaired = compared(design(8, test="welch", positions=1), Samples(a=a, b=b), complete=8)
     assert not context_of(unpaired).paired
+
+
+def test_seeds_that_do_not_repeat_are_a_warning_beside_the_verdict():
+    finding = Finding(SEED, "notes", (), "A seed does not repeat.")
+    assert "! A seed does not repeat." in small(findings=(finding,)).answer
+    assert "! A seed does not repeat." not in small().answer

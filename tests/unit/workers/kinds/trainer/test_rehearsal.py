@@ -252,6 +252,7 @@ def test_a_python_trainer_is_rehearsed_with_the_variables_of_a_worker(tmp_path: 
 def test_a_rehearsal_determines_whether_a_command_is_repeatable(tmp_path: Path, lr: str, repeats: bool) -> None:
     facts = rehearsed_command(tmp_path, lr)
     assert (facts.problem, facts.repeats, facts.resumption) == ("", repeats, "anew")
+    assert facts.outcome_repeats == repeats
     assert (facts.files, facts.evaluations, facts.shortened) == (("train.py",), 1, "")
 
 

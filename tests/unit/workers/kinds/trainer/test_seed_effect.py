@@ -4,7 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, refuse_no_effect, relative_difference
+from workers.kinds.trainer.seed_effect import (
+    Numbers,
+    is_in_doubt,
+    outcome_repeats,
+    refuse_no_effect,
+    relative_difference,
+)
 
 OUTCOME = "acc"
 
@@ -72,3 +78,8 @@ def test_nearly_all_trainers_that_ignore_their_seed_are_detected_despite_roundin
         numbers = [60.0 + rng.gauss(0.0, 1e-4) for _ in range(5)]
         doubtful += is_in_doubt(runs(*numbers[:3]), runs(numbers[0], *numbers[3:]), OUTCOME)
     assert doubtful > 980
+
+
+@pytest.mark.parametrize(("values", "repeats"), [((60.0, 60.000001), True), ((60.0, 60.5), False)])
+def test_an_outcome_repeats_if_runs_of_one_seed_differ_by_rounding_only(values: Sequence[float], repeats: bool) -> None:
+    assert outcome_repeats(runs(*values), OUTCOME) == repeats
