@@ -198,7 +198,7 @@ def _why(run: RunHistory, history: History) -> str:
         kinds = _DEATHS if run.failed else ("cancelled",)
         return _last(entries, kinds) or _last(entries, ("dropped_pair",)) or "its seed was given up"
     if _has_failed(run, history):
-        return _last(entries, _DEATHS)
+        return next(entry.detail for entry in entries if entry.category in _DEATHS)  # later ones refer to it
     progress = "not finished" if run.started else "not started"
     ended = history.ended
     if ended and ended.detail:
