@@ -14,10 +14,15 @@ def read(key: str, left: Left) -> Values:
     """Return the numbers after NAME in lines with NAME=3.2, "NAME": 3.2 or NAME 3.2; ValueError if there is none."""
     values = find(key, left)
     if values is None:
-        lines = [line.strip() for line in left.output() if line.strip()]
-        last = f"its last line is {lines[-1][:160]!r}" if lines else "it wrote nothing"
-        raise ValueError(f"no number follows {key!r} in the output of the script; {last}")
+        raise ValueError(nothing_found(key, left))
     return values
+
+
+def nothing_found(key: str, left: Left) -> str:
+    """Say that the output has no such number, with its last line."""
+    lines = [line.strip() for line in left.output() if line.strip()]
+    last = f"its last line is {lines[-1][:160]!r}" if lines else "it wrote nothing"
+    return f"no number follows {key!r} in the output of the script; {last}"
 
 
 def find(key: str, left: Left) -> Values | None:

@@ -96,7 +96,10 @@ def _search(key: str, left: Left) -> Values:
         return _read(tables[0], key, left)  # says what the file has
     if not tables and len({PurePath(name).parent for name in others}) == 1:
         return _read(others[-1], key, left)
-    _refuse_none(key, files, tables, searched=len(tables) <= _MOST_SEARCHED)
+    if not tables:
+        files_left = f"the script left no .json or .csv file in {{out}}; it left {shortened(files)}"
+        raise ValueError(f"{files_left}; {output_line.nothing_found(key, left)}")
+    _refuse_none(key, tables, searched=len(tables) <= _MOST_SEARCHED)
 
 
 def _refuse_several(key: str, having: Sequence[str]) -> NoReturn:
@@ -105,9 +108,7 @@ def _refuse_several(key: str, having: Sequence[str]) -> NoReturn:
     raise ValueError(f"{shortened(having)} in {{out}} all have {key}; say which one counts, as in {flag}")
 
 
-def _refuse_none(key: str, files: Sequence[str], tables: Sequence[str], *, searched: bool) -> NoReturn:
-    if not tables:
-        raise ValueError(f"the script left no .json or .csv file in {{out}}; it left {shortened(files)}")
+def _refuse_none(key: str, tables: Sequence[str], *, searched: bool) -> NoReturn:
     example = min(tables, key=lambda name: name.endswith(".csv"))
     none = ""
     if searched:

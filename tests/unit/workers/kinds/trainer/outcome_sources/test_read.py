@@ -206,6 +206,12 @@ def test_the_logged_command_line_is_not_read_as_output(tmp_path: Path) -> None:
         read_outcome(read_source("stdout:score"), left(tmp_path))
 
 
+def test_the_refusal_of_a_misspelt_name_shows_the_last_line_of_the_output(tmp_path: Path) -> None:
+    complaint = r"it left nothing; no number follows 'retrun' in the output of the script; its last line is 'return=2'"
+    with pytest.raises(ValueError, match=complaint):
+        read_outcome(read_source("retrun"), left(tmp_path, "return=1\nreturn=2\n"))
+
+
 def test_an_outcome_is_read_from_the_group_of_a_pattern(tmp_path: Path) -> None:
     run = left(tmp_path, "epoch 1: 3 of 4 right\nepoch 2: 4 of 4 right\n")
     assert read_outcome(read_source(r"stdout:(\d+) of"), run) == 4.0
