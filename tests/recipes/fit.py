@@ -3,7 +3,7 @@ import argparse
 import lightning
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, TensorDataset, random_split
 
 
 class Fit(lightning.LightningModule):
@@ -28,6 +28,6 @@ arguments = parser.parse_args()
 
 lightning.seed_everything(arguments.seed)
 inputs = torch.randn(768, 8)
-training, validation = TensorDataset(inputs, inputs.abs().sum(1, keepdim=True)), range(512, 768)
-loaders = [DataLoader(training, 32, shuffle=True), DataLoader(torch.utils.data.Subset(training, validation), 256)]
+training, validation = random_split(TensorDataset(inputs, inputs.abs().sum(1, keepdim=True)), [512, 256])
+loaders = [DataLoader(training, 32, shuffle=True), DataLoader(validation, 256)]
 lightning.Trainer(max_epochs=5, accelerator="cpu", enable_progress_bar=False).fit(Fit(arguments.lr), *loaders)
