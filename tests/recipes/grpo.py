@@ -15,7 +15,8 @@ parser.add_argument("--lr", type=float)
 parser.add_argument("--out")
 arguments = parser.parse_args()
 
-short = {"max_steps": 8, "per_device_train_batch_size": 32, "max_completion_length": 8, "logging_steps": 1}
-config = GRPOConfig(arguments.out, seed=arguments.seed, learning_rate=arguments.lr, report_to="tensorboard", **short)
+short = {"max_steps": 12, "per_device_train_batch_size": 32, "max_completion_length": 8, "use_cpu": True}
+log = {"logging_steps": 1, "report_to": "tensorboard"}
+config = GRPOConfig(arguments.out, seed=arguments.seed, learning_rate=arguments.lr, **short, **log)
 prompts = Dataset.from_dict({"prompt": list("bcdfghjklm") * 8})
 GRPOTrainer(arguments.model, vowels, config, train_dataset=prompts).train()
