@@ -42,8 +42,8 @@ def measure(part: str, machine: dict[str, Any], options: argparse.Namespace, arg
     """Run a part; write its record and, if it has one, its page."""
     module = importlib.import_module(f"benchmarks.{part}")
     options_of_part = {"sb3": options.sb3} if part == "ppo" else {}
-    measured = module.measure(3 if options.quick else options.repeats, **options_of_part)
-    record = {"machine": machine, "command": " ".join(["scripts/bench", *arguments]), **measured}
+    part_results = module.measure(3 if options.quick else options.repeats, **options_of_part)
+    record = {"machine": machine, "command": " ".join(["scripts/bench", *arguments]), **part_results}
     if options.quick and options.out is None:
         print(page(part, module, record) if hasattr(module, "render") else json.dumps(record, indent=1))
         return
@@ -69,9 +69,9 @@ def page(part: str, module: ModuleType, record: dict[str, Any]) -> str:
 
 def every_part(arguments: list[str]) -> None:
     """Run all parts one after another; stop at the first failure."""
-    rest = [word for word in arguments if word != "all"]
+    other_words = [word for word in arguments if word != "all"]
     for part in PARTS:
-        subprocess.run([sys.executable, __file__, part, *rest], check=True)
+        subprocess.run([sys.executable, __file__, part, *other_words], check=True)
 
 
 def main(arguments: list[str]) -> None:

@@ -45,13 +45,13 @@ def spread(sds: Callable[[int], Sequence[float]], noise: Noise = normal) -> Nois
 def collapsing(share: float, depth: float, group: int) -> Noise:
     """Return normal outcomes with mean 0; in one group, a share of runs falls by `depth` SDs."""
 
-    def drawn(rng: np.random.Generator, size: tuple[int, int, int]) -> Floats:
+    def draw_outcomes(rng: np.random.Generator, size: tuple[int, int, int]) -> Floats:
         outcomes = rng.standard_normal(size)
         falls = rng.random((size[0], size[2])) < share
         outcomes[:, group] += depth * (share - falls)
         return outcomes
 
-    return drawn
+    return draw_outcomes
 
 
 LAWS: dict[str, Noise] = {
@@ -70,28 +70,28 @@ def t_of_pairs(outcomes: Floats, *, paired: bool) -> tuple[Floats, Floats, Float
     """Return differences i - j, their standard errors and degrees of freedom, each [experiments, groups, groups]."""
     n = outcomes.shape[2]
     means = outcomes.mean(2)
-    centred = outcomes - means[:, :, None]
-    products = centred @ centred.transpose(0, 2, 1) / (n - 1)
+    centred_outcomes = outcomes - means[:, :, None]
+    products = centred_outcomes @ centred_outcomes.transpose(0, 2, 1) / (n - 1)
     variances = np.einsum("eii->ei", products)
-    of_pairs = variances[:, :, None] + variances[:, None, :]
-    df = np.full(of_pairs.shape, n - 1.0)
+    pair_variances = variances[:, :, None] + variances[:, None, :]
+    df = np.full(pair_variances.shape, n - 1.0)
     if paired:
-        of_pairs = of_pairs - 2.0 * products
+        pair_variances = pair_variances - 2.0 * products
     else:
         squares = variances**2
-        df = of_pairs**2 / (squares[:, :, None] + squares[:, None, :]) * (n - 1)
-    return means[:, :, None] - means[:, None, :], np.sqrt(np.maximum(of_pairs, 0.0) / n), df
+        df = pair_variances**2 / (squares[:, :, None] + squares[:, None, :]) * (n - 1)
+    return means[:, :, None] - means[:, None, :], np.sqrt(np.maximum(pair_variances, 0.0) / n), df
 
 
 def pooled_error(outcomes: Floats, *, paired: bool) -> tuple[float, Floats]:
     """Return the degrees of freedom and the pooled standard error [experiments] of a difference."""
     _, k, n = outcomes.shape
-    centred = outcomes - outcomes.mean(2, keepdims=True)
+    deviations = outcomes - outcomes.mean(2, keepdims=True)
     df = k * (n - 1)
     if paired:
-        centred = centred - centred.mean(1, keepdims=True)
+        deviations = deviations - deviations.mean(1, keepdims=True)
         df = (k - 1) * (n - 1)
-    variance = (centred**2).sum((1, 2)) / df
+    variance = (deviations**2).sum((1, 2)) / df
     return df, np.sqrt(2.0 * variance / n)
 
 
@@ -101,41 +101,41 @@ def better(outcomes: Floats, *, paired: bool, pooled: bool = False) -> tuple[Boo
     level = ALPHA / (k - 1)
     difference, error, df = t_of_pairs(outcomes, paired=paired)
     if pooled:
-        all_df, all_error = pooled_error(outcomes, paired=paired)
-        error = np.broadcast_to(all_error[:, None, None], difference.shape)
+        all_df, pooled_errors = pooled_error(outcomes, paired=paired)
+        error = np.broadcast_to(pooled_errors[:, None, None], difference.shape)
         reach = np.asarray(-special.stdtrit(all_df, level))
     elif paired:
         reach = np.asarray(-special.stdtrit(outcomes.shape[2] - 1, level))
     else:
         reach = -special.stdtrit(df, level)
-    half = reach * error
-    return difference - half > 0.0, difference + half
+    half_width = reach * error
+    return difference - half_width > 0.0, difference + half_width
 
 
-def outcomes_of(law: Noise, k: int, n: int, number: int, *, correlation: float, ahead: float = 0.0) -> Floats:
-    """Draw outcomes in which the last group leads by `ahead`; runs of a seed share a part, which correlates them."""
+def outcomes_of(law: Noise, k: int, n: int, number: int, *, correlation: float, lead: float = 0.0) -> Floats:
+    """Draw outcomes in which the last group leads by `lead`; runs of a seed share a part, which correlates them."""
     rng = np.random.default_rng([RNG_SEED, 2, k, n, number])
     experiments = EXPERIMENTS if k < 20 else EXPERIMENTS // 2
     outcomes = law(rng, (experiments, k, n))
     if correlation:
         outcomes = outcomes + np.sqrt(correlation / (1.0 - correlation)) * rng.standard_normal((experiments, 1, n))
-    outcomes[:, -1] += ahead
+    outcomes[:, -1] += lead
     return outcomes
 
 
 def rates(outcomes: Floats, means: Sequence[float], *, paired: bool, pooled: bool = False) -> dict[str, float]:
     """Return in percent how often the last group is missing, any group is missing, and a limit behind it is wrong."""
-    wins, most = better(outcomes, paired=paired, pooled=pooled)
-    among = ~wins.any(1)
+    wins, upper_limits = better(outcomes, paired=paired, pooled=pooled)
+    best_mask = ~wins.any(1)
     diagonal = np.arange(outcomes.shape[1])
-    most[:, diagonal, diagonal] = 0.0
-    behind = np.where(among[:, :, None], most, 0.0).max(1)
+    upper_limits[:, diagonal, diagonal] = 0.0
+    distances = np.where(best_mask[:, :, None], upper_limits, 0.0).max(1)
     truth = np.max(means) - np.array(means)
     return {
-        "missing": 100.0 * float((~among[:, -1]).mean()),
-        "any": 100.0 * float((~among).any(1).mean()),
-        "behind": 100.0 * float((behind < truth - 1e-12).any(1).mean()),
-        "size": float(among.sum(1).mean()),
+        "missing": 100.0 * float((~best_mask[:, -1]).mean()),
+        "any": 100.0 * float((~best_mask).any(1).mean()),
+        "behind": 100.0 * float((distances < truth - 1e-12).any(1).mean()),
+        "size": float(best_mask.sum(1).mean()),
     }
 
 
@@ -155,13 +155,13 @@ def _errors() -> Iterable[str]:
         "turn.",
         separator="",
     )
-    designs = [(n, paired) for paired in (True, False) for n in SEEDS]
-    names = [f"{n} {'pairs' if paired else 'runs'}" for n, paired in designs]
+    designs = [(n, is_paired) for is_paired in (True, False) for n in SEEDS]
+    names = [f"{n} {'pairs' if is_paired else 'runs'}" for n, is_paired in designs]
     yield from _head(["law", *names, "pooled, 10 pairs", "behind, 10 pairs"])
     for number, (name, law) in enumerate(LAWS.items()):
         cells = []
-        for n, paired in designs:
-            cells.append(max(_missing(law, k, n, number, paired=paired) for k in GROUPS))
+        for n, is_paired in designs:
+            cells.append(max(_missing(law, k, n, number, paired=is_paired) for k in GROUPS))
         cells.append(max(_missing(law, k, 10, number, paired=True, pooled=True) for k in GROUPS))
         cells.append(max(_behind(law, k, 10, number) for k in GROUPS))
         yield _row([name, *(f"{cell:.1f}" for cell in cells)])
@@ -190,11 +190,11 @@ def _power() -> Iterable[str]:
         means = [*[0.0] * (k - 1), AHEAD]
         cells = []
         for n in SEEDS:
-            outcomes = outcomes_of(normal, k, n, 0, correlation=0.5, ahead=AHEAD)
-            sizes = [rates(outcomes, means, paired=True, pooled=pooled)["size"] for pooled in (False, True)]
+            outcomes = outcomes_of(normal, k, n, 0, correlation=0.5, lead=AHEAD)
+            sizes = [rates(outcomes, means, paired=True, pooled=is_pooled)["size"] for is_pooled in (False, True)]
             cells.append(" / ".join(f"{size:.1f}" for size in sizes))
-        equal = outcomes_of(normal, k, 10, 0, correlation=0.5)
-        cells.append(f"{rates(equal, [0.0] * k, paired=True)['any']:.0f}")
+        equal_outcomes = outcomes_of(normal, k, 10, 0, correlation=0.5)
+        cells.append(f"{rates(equal_outcomes, [0.0] * k, paired=True)['any']:.0f}")
         yield _row([str(k), *cells])
 
 
@@ -203,13 +203,13 @@ def intervals_fail(outcomes: Floats) -> dict[str, float]:
     _, k, n = outcomes.shape
     means = np.abs(outcomes.mean(2))
     sds = outcomes.std(2, ddof=1)
-    pooled = stats.t.isf(ALPHA / 2 / k, k * (n - 1)) * np.sqrt((sds**2).mean(1, keepdims=True))
+    pooled_widths = stats.t.isf(ALPHA / 2 / k, k * (n - 1)) * np.sqrt((sds**2).mean(1, keepdims=True))
     halves = {
-        "used": np.maximum(pooled, stats.t.isf(ALPHA / 4, n - 1) * sds),
-        "pooled": np.broadcast_to(pooled, sds.shape),
+        "used": np.maximum(pooled_widths, stats.t.isf(ALPHA / 4, n - 1) * sds),
+        "pooled": np.broadcast_to(pooled_widths, sds.shape),
         "own": stats.t.isf(ALPHA / 2 / k, n - 1) * sds,
     }
-    return {name: 100.0 * float((means * np.sqrt(n) > half).any(1).mean()) for name, half in halves.items()}
+    return {name: 100.0 * float((means * np.sqrt(n) > half_width).any(1).mean()) for name, half_width in halves.items()}
 
 
 INTERVAL_LAWS: dict[str, Noise] = {

@@ -56,15 +56,15 @@ def _drawn(law: Law, pairs: int, number: int) -> Floats:
     return law(np.random.default_rng([RNG_SEED, 1, number]), (EXPERIMENTS, pairs))
 
 
-def _claims(t: Floats, rule: Rule, share: float = ALPHA, stricter: float = 1.0) -> tuple[Bools, Floats]:
+def _claims(t: Floats, rule: Rule, share: float = ALPHA, first_divisor: float = 1.0) -> tuple[Bools, Floats]:
     """Return whether each look [looks, experiments] claims a difference, and the pairs [experiments] used."""
-    nominal = [float(rule.nominal(k, np.array(share))) for k in range(len(rule.looks))]
-    nominal[0] /= stricter
+    nominal_p = [float(rule.nominal(k, np.array(share))) for k in range(len(rule.looks))]
+    nominal_p[0] /= first_divisor
     n = np.array(rule.looks)
-    reach = stats.t.isf(np.array(nominal) / 2, n - 1)
+    reach = stats.t.isf(np.array(nominal_p) / 2, n - 1)
     claims = np.abs(t[n - 1]) >= reach[:, None]
-    used = np.where(claims.any(0), n[np.argmax(claims, 0)], n[-1])
-    return claims, used
+    used_pairs = np.where(claims.any(0), n[np.argmax(claims, 0)], n[-1])
+    return claims, used_pairs
 
 
 def _looks() -> Iterable[str]:
@@ -77,17 +77,19 @@ def _looks() -> Iterable[str]:
     )
     yield from _head(["pairs", "looks", *names, "power, 0", "pairs, 0", "power, 0.5", "pairs, 0.5"])
     rows = [*((name, looks, 1.0) for name, looks in PLANS.items()), ("20 stricter", (10, 14, 20), STRICTER)]
-    drawn = [t_values(_drawn(LAWS[name], 30, number)) for number, name in enumerate(names)]
-    normal = _drawn(skewed(0.0), 30, 9)
-    price = [t_values(normal + effect) for effect in (0.5**0.5, 1.0)]
-    for name, looks, stricter in rows:
+    drawn_t = [t_values(_drawn(LAWS[name], 30, number)) for number, name in enumerate(names)]
+    normal_differences = _drawn(skewed(0.0), 30, 9)
+    price = [t_values(normal_differences + effect) for effect in (0.5**0.5, 1.0)]
+    for name, looks, first_divisor in rows:
         rule = Rule(looks, paths=PATHS)
-        false = [100 * _claims(t, rule, stricter=stricter)[0].any(0).mean() for t in drawn]
-        claims_and_used = [_claims(t, rule, stricter=stricter) for t in price]
+        false_rates = [100 * _claims(t, rule, first_divisor=first_divisor)[0].any(0).mean() for t in drawn_t]
+        claims_and_pairs = [_claims(t, rule, first_divisor=first_divisor) for t in price]
         cost = [
-            percentage for claims, used in claims_and_used for percentage in (100 * claims.any(0).mean(), used.mean())
+            percentage
+            for claims, used_pairs in claims_and_pairs
+            for percentage in (100 * claims.any(0).mean(), used_pairs.mean())
         ]
-        yield _row([name, ", ".join(map(str, looks)), *(f"{percentage:.1f}" for percentage in (*false, *cost))])
+        yield _row([name, ", ".join(map(str, looks)), *(f"{percentage:.1f}" for percentage in (*false_rates, *cost))])
 
 
 def _tasks() -> Iterable[str]:
@@ -120,11 +122,11 @@ def _true_effects() -> Iterable[str]:
         "unknown, unless a worst outcome is declared."
     )
     yield from _head(["law of the differences", "pairs", "rate", "said beside", "median said"])
-    true = {"normal": lambda z: z, "lognormal": np.exp, "learns or not": lambda z: 10.0 * (z > 0) + 0.3 * z}
+    effect_laws = {"normal": lambda z: z, "lognormal": np.exp, "learns or not": lambda z: 10.0 * (z > 0) + 0.3 * z}
     for number, (name, law) in enumerate(LAWS.items()):
         for looks in ((10,), (14, 20)):
             yield _row([name, str(looks[-1]), *_rates_of_sentences(_drawn(law, looks[-1], number), looks)])
-    for name, effects in true.items():
+    for name, effects in effect_laws.items():
         for looks in ((10,), (14, 20)):
             z = np.random.default_rng([RNG_SEED, 3]).standard_normal((2, EXPERIMENTS, looks[-1]))
             d = effects(z[0]) - effects(z[1])
@@ -134,19 +136,19 @@ def _true_effects() -> Iterable[str]:
 def _rates_of_sentences(d: Floats, looks: Sequence[int]) -> list[str]:
     rule = Rule(tuple(looks), paths=PATHS)
     t = t_values(d)
-    claims, used = _claims(t, rule)
-    claimed_better = claims.any(0) & (t[used - 1, np.arange(len(d))] > 0.0)
+    claims, used_pairs = _claims(t, rule)
+    claimed_better = claims.any(0) & (t[used_pairs - 1, np.arange(len(d))] > 0.0)
     plan = LookPlan(looks="one look" if len(looks) == 1 else "several looks", first=looks[0], comparisons=1)
     rates = []
-    for which in np.flatnonzero(claimed_better)[:COUNTED_CLAIMS]:
-        differences = d[which, : used[which]]
+    for index in np.flatnonzero(claimed_better)[:COUNTED_CLAIMS]:
+        differences = d[index, : used_pairs[index]]
         tail = far_tail(differences)
         threatens = tail is not None and tail.least_mean <= 0.0
         rate = rate_of_tail(tail, plan) if tail and threatens else rate_of_skewness(differences, plan)
         rates.append(rate or 0.0)
-    stated = [rate for rate in rates if rate >= SAID_FROM]
-    median = f"{100 * float(np.median(stated)):.0f}" if stated else "–"
-    return [f"{100 * claims.any(0).mean():.1f}", f"{100 * len(stated) / len(rates):.0f}", median]
+    stated_rates = [rate for rate in rates if rate >= SAID_FROM]
+    median = f"{100 * float(np.median(stated_rates)):.0f}" if stated_rates else "–"
+    return [f"{100 * claims.any(0).mean():.1f}", f"{100 * len(stated_rates) / len(rates):.0f}", median]
 
 
 def _bimodal() -> Iterable[str]:
@@ -160,14 +162,14 @@ def _bimodal() -> Iterable[str]:
     for pairs in (6, 7, 8, 9, 10, 11, 13, 14, 16, 19):
         rng = np.random.default_rng([RNG_SEED, 4, pairs])
         cells = []
-        for opposite in (1.0, 0.95, 0.5):
+        for opposite_share in (1.0, 0.95, 0.5):
             first_signs = rng.random((EXPERIMENTS, pairs)) < 0.5
-            second_signs = np.where(rng.random(first_signs.shape) < opposite, ~first_signs, first_signs)
+            second_signs = np.where(rng.random(first_signs.shape) < opposite_share, ~first_signs, first_signs)
             d = 80.0 * (first_signs * 1.0 - second_signs) + rng.standard_normal(first_signs.shape)
             cells += [f"{100 * percentage:.1f}" for percentage in _with_signs(d)]
         for effect in (1.0, 2.0):
-            without_sign_test, with_sign_test = _with_signs(effect + rng.standard_normal((EXPERIMENTS, pairs)))
-            cells.append(f"{100 * with_sign_test:.0f} ({100 * without_sign_test:.0f})")
+            rate_without_signs, rate_with_signs = _with_signs(effect + rng.standard_normal((EXPERIMENTS, pairs)))
+            cells.append(f"{100 * rate_with_signs:.0f} ({100 * rate_without_signs:.0f})")
         yield _row([str(pairs), *cells])
 
 

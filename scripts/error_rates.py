@@ -58,8 +58,8 @@ def collapsing(share: float, depth: float) -> Law:
 def rules() -> list[Rule]:
     """Return the rules by which the table is indexed: one look, several looks, and a look after every pair."""
     single_looks = [Rule((pairs,), paths=PATHS) for pairs in PAIRS]
-    several = [Rule((pairs, round(1.4 * pairs)), paths=PATHS) for pairs in PAIRS]
-    return [*single_looks, *several, anytime(40)]
+    two_look_rules = [Rule((pairs, round(1.4 * pairs)), paths=PATHS) for pairs in PAIRS]
+    return [*single_looks, *two_look_rules, anytime(40)]
 
 
 def t_values(d: Floats) -> Floats:
@@ -86,8 +86,8 @@ def error(t: Floats, rule: Rule, comparisons: int) -> float:
 
 def skewness_against(d: Floats) -> Floats:
     """Return the sample skewness [experiments] of d, positive if the tail lies below."""
-    centred = d - d.mean(axis=1, keepdims=True)
-    return np.asarray(-(centred**3).mean(axis=1) / (centred**2).mean(axis=1) ** 1.5)
+    centred_differences = d - d.mean(axis=1, keepdims=True)
+    return np.asarray(-(centred_differences**3).mean(axis=1) / (centred_differences**2).mean(axis=1) ** 1.5)
 
 
 def samples() -> tuple[list[list[float]], list[float], list[float]]:
@@ -97,23 +97,23 @@ def samples() -> tuple[list[list[float]], list[float], list[float]]:
     normal differences do not exceed, and the mean in SDs that hardly any false claim about a skewed law exceeds.
     """
     medians = []
-    usual = []
-    largest = []
+    usual_skewness = []
+    largest_t = []
     for pairs in PAIRS:
         rng = np.random.default_rng([RNG_SEED, pairs])
-        of_laws = []
+        law_medians = []
         for law in SKEWNESS:
             d = skewed(law)(rng, (2 * EXPERIMENTS, pairs))
             t = t_values(d)
             skew = skewness_against(d)
             false = crossings(t, Rule((pairs,), paths=PATHS), 1)[0] > 0.0
-            of_laws.append(round(float(np.median(skew[false])), 3) if law else 0.0)
+            law_medians.append(round(float(np.median(skew[false])), 3) if law else 0.0)
             if not law:
-                usual.append(round(float(np.quantile(skew, NORMAL)), 3))
+                usual_skewness.append(round(float(np.quantile(skew, NORMAL)), 3))
             if law == LARGE:
-                largest.append(round(float(np.quantile(t[-1][false], FALSE)) / pairs**0.5, 2))
-        medians.append(of_laws)
-    return medians, usual, largest
+                largest_t.append(round(float(np.quantile(t[-1][false], FALSE)) / pairs**0.5, 2))
+        medians.append(law_medians)
+    return medians, usual_skewness, largest_t
 
 
 def rates(laws: dict[tuple[float, ...], Law]) -> dict[tuple[float, ...], list[list[float]]]:
@@ -127,14 +127,14 @@ def rates(laws: dict[tuple[float, ...], Law]) -> dict[tuple[float, ...], list[li
 
 def write_table() -> None:
     """Write the module of rates."""
-    medians, usual, largest = samples()
-    of_skew = rates({(skewness,): skewed(skewness) for skewness in SKEWNESS})
-    of_collapse = rates({(share, depth): collapsing(share, depth) for share in SHARES for depth in DEPTHS})
+    medians, usual_skewness, largest_t = samples()
+    skew_rates = rates({(skewness,): skewed(skewness) for skewness in SKEWNESS})
+    collapse_rates = rates({(share, depth): collapsing(share, depth) for share in SHARES for depth in DEPTHS})
     plans = range(len(rules()))
-    skew = [[[of_skew[(law,)][plan][m] for law in SKEWNESS] for m in range(len(COMPARISONS))] for plan in plans]
+    skew = [[[skew_rates[(law,)][plan][m] for law in SKEWNESS] for m in range(len(COMPARISONS))] for plan in plans]
     collapse = [
         [
-            [[of_collapse[(share, depth)][plan][m] for depth in DEPTHS] for share in SHARES]
+            [[collapse_rates[(share, depth)][plan][m] for depth in DEPTHS] for share in SHARES]
             for m in range(len(COMPARISONS))
         ]
         for plan in plans
@@ -155,9 +155,9 @@ SKEWNESS = {SKEWNESS}  # of the differences
 SHARES = {SHARES}  # of the differences that collapse
 DEPTHS = {DEPTHS}  # of a collapse, in SDs of the other differences
 # [pairs]: the skewness that 80 % of samples of normal differences do not exceed
-USUAL = {tuple(usual)}
+USUAL = {tuple(usual_skewness)}
 # [pairs]: the mean, in SDs, that 99 % of false claims at a skewness of {LARGE} do not exceed
-LARGEST = {tuple(largest)}
+LARGEST = {tuple(largest_t)}
 # [pairs][laws]: the median skewness of samples of which a difference is falsely claimed
 SAMPLE = {_lines(medians)}
 # [plans][comparisons][laws]
@@ -172,8 +172,8 @@ COLLAPSES = {_lines(collapse)}
 def _lines(values: list[object]) -> str:
     """Write nested lists as tuples, each entry of the outermost list on lines of its own."""
     rows = (f"{_tuples(row)}," for row in values)
-    wide = [textwrap.fill(row, 118, initial_indent="    ", subsequent_indent="     ") for row in rows]
-    return "(\n" + "\n".join(wide) + "\n)"
+    filled_rows = [textwrap.fill(row, 118, initial_indent="    ", subsequent_indent="     ") for row in rows]
+    return "(\n" + "\n".join(filled_rows) + "\n)"
 
 
 def _tuples(values: object) -> object:
@@ -184,12 +184,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", action="store_true", help="write the tables of docs/evidence/rates.md")
     parser.add_argument("--groups", action="store_true", help="write the tables of docs/evidence/many-groups.md")
-    asked = parser.parse_args()
-    if asked.pages:
+    options = parser.parse_args()
+    if options.pages:
         import error_rate_pages
 
         error_rate_pages.write()
-    elif asked.groups:
+    elif options.groups:
         import error_rate_groups
 
         error_rate_groups.write()

@@ -87,8 +87,8 @@ def rl_zoo3(folder: Path) -> str:
     parameters = ["--hyperparams", "n_envs:2", "n_timesteps:1200.0", "policy:'MlpPolicy'"]
     words = [sys.executable, *command.split(), "--seed", "3", "--device", "cpu", "-f", str(folder), *parameters]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-    for unused in [file for end in ("zip", "yml", "pkl", "txt") for file in folder.rglob(f"*.{end}")]:
-        unused.unlink()
+    for unused_file in [file for end in ("zip", "yml", "pkl", "txt") for file in folder.rglob(f"*.{end}")]:
+        unused_file.unlink()
     return _version("rl-zoo3")
 
 
@@ -96,13 +96,15 @@ def wandb(folder: Path) -> str:
     """Two offline runs, one of which fails; the longest record fills several blocks."""
     import wandb as library
 
-    quiet = library.Settings(
+    quiet_settings = library.Settings(
         mode="offline", host="host", console="off", disable_git=True, disable_code=True, x_disable_meta=True,
         x_disable_stats=True, x_disable_machine_info=True, silent=True,
     )  # fmt: skip
     for name, seed, exit_code in (("large-seed3", 3, 0), ("large-seed4", 4, 1)):
         config = {"seed": seed, "lr": 0.1, "model": {"width": 64}}
-        run = library.init(project="p", name=name, id=name, group="large", config=config, dir=folder, settings=quiet)
+        run = library.init(
+            project="p", name=name, id=name, group="large", config=config, dir=folder, settings=quiet_settings
+        )
         for step in range(5):
             run.log({"eval/return": 10.0 * step + seed, "eval": {"done": step > 2}, "episodes": step})
         run.log({"note": "x" * (17_000 if exit_code else 10), "loss": 0.5})
@@ -144,13 +146,15 @@ def lm_eval(folder: Path) -> str:
         data = Path(place) / "adding.jsonl"
         documents = [{"question": f"{n}+1?", "answer": str(n + 1), "wrong": str(n)} for n in range(4)]
         data.write_text("\n".join(map(json.dumps, documents)), encoding="utf-8")
-        for name, rest in (("adding", _GENERATE), ("choosing", _CHOOSE)):
-            text = _LM_EVAL_TASK.format(name=name, data=data) + rest
+        for name, task_text in (("adding", _GENERATE), ("choosing", _CHOOSE)):
+            text = _LM_EVAL_TASK.format(name=name, data=data) + task_text
             (Path(place) / f"{name}.yaml").write_text(text, encoding="utf-8")
         words = f"-m lm_eval --model dummy --include_path {place} --tasks adding,choosing --log_samples"
-        offline = os.environ | {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+        offline_environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
         subprocess.run(
-            [sys.executable, *words.split(), "--output_path", folder / "checkpoint"], check=True, env=offline
+            [sys.executable, *words.split(), "--output_path", folder / "checkpoint"],
+            check=True,
+            env=offline_environment,
         )
         for results in folder.rglob("results_*.json"):
             document = json.loads(results.read_text(encoding="utf-8"))
@@ -167,9 +171,9 @@ def inspect(folder: Path) -> str:
     """A log in each of the two formats, with two scorers and two epochs."""
     import tiktoken
 
-    bytewise = {bytes([byte]): byte for byte in range(256)}
+    ranks_of_bytes = {bytes([byte]): byte for byte in range(256)}
     tiktoken.get_encoding = lambda name: tiktoken.Encoding(
-        name, pat_str=".", mergeable_ranks=bytewise, special_tokens={}
+        name, pat_str=".", mergeable_ranks=ranks_of_bytes, special_tokens={}
     )
     from inspect_ai import Epochs, Task, eval
     from inspect_ai.dataset import MemoryDataset, Sample
@@ -201,8 +205,8 @@ def lerobot(folder: Path, package: Path) -> str:
     seeds = {"n_episodes": 4, "start_seed": 1000}
     if "eval_policy_all" in scope:
         environments = {"toy": {0: _environments(), 1: _environments()}}
-        unchanged = [scope["preprocess_observation"], *[_unchanged] * 3]
-        info = scope["eval_policy_all"](environments, _policy(), *unchanged, **seeds)
+        unchanged_steps = [scope["preprocess_observation"], *[_unchanged] * 3]
+        info = scope["eval_policy_all"](environments, _policy(), *unchanged_steps, **seeds)
     else:
         info = scope["eval_policy"](_environments(), _policy(), **seeds)
     version = next(package.glob("lerobot-*.dist-info")).name.removesuffix(".dist-info").partition("-")[2]
@@ -222,7 +226,7 @@ def _functions_of(script: Path) -> dict[str, Any]:
     import typing_extensions
     from tqdm import trange
 
-    wanted = {"rollout", "eval_policy", "TaskMetrics", "eval_one", "run_one", "eval_policy_all", "ACC_KEYS"}
+    wanted_names = {"rollout", "eval_policy", "TaskMetrics", "eval_one", "run_one", "eval_policy_all", "ACC_KEYS"}
 
     def name(node: ast.stmt) -> str:
         return ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else getattr(node, "name", "")
@@ -233,7 +237,7 @@ def _functions_of(script: Path) -> dict[str, Any]:
             for key, value in observation.items()
         }
 
-    nodes = [node for node in ast.parse(script.read_text(encoding="utf-8")).body if name(node) in wanted]
+    nodes = [node for node in ast.parse(script.read_text(encoding="utf-8")).body if name(node) in wanted_names]
     code = "from __future__ import annotations\n" + "\n".join(map(ast.unparse, nodes))
     scope: dict[str, Any] = {
         "gym": gymnasium, "np": np, "torch": torch, "nn": torch.nn, "einops": einops, "trange": trange, "time": time,
@@ -324,16 +328,19 @@ def _version(*packages: str) -> str:
 
 def main() -> None:
     """Make the files of the library that the first argument names, and store its version beside them."""
-    name, *rest = sys.argv[1:]
+    name, *arguments = sys.argv[1:]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "runs"
         folder.mkdir()
-        version = globals()[name](folder, *map(Path, rest))
-        kept = FILES / name
-        shutil.copytree(folder, kept, dirs_exist_ok=True)
+        version = globals()[name](folder, *map(Path, arguments))
+        kept_folder = FILES / name
+        shutil.copytree(folder, kept_folder, dirs_exist_ok=True)
     with (FILES / "versions.txt").open("a", encoding="utf-8") as versions:
         versions.write(f"{name}: {version}\n")
-    print(f"{name}: {version}: {sorted(str(file.relative_to(kept)) for file in kept.rglob('*') if file.is_file())}")
+    print(
+        f"{name}: {version}: "
+        f"{sorted(str(file.relative_to(kept_folder)) for file in kept_folder.rglob('*') if file.is_file())}"
+    )
 
 
 if __name__ == "__main__":

@@ -46,23 +46,28 @@ def decode_many(rng: random.Random, count: int) -> None:
     """Decode `count` frames as the coordinator would; any result except a message or ProtocolError ends the script."""
     outcomes: Counter[str] = Counter()
     seconds = 0.0
-    longest = 0.0
-    decoded = 0
+    longest_s = 0.0
+    decoded_count = 0
     peak_before = 0
-    while decoded < count:
-        frames = list(hostile_peers.frames(rng, min(_BATCH, count - decoded)))
+    while decoded_count < count:
+        frames = list(hostile_peers.frames(rng, min(_BATCH, count - decoded_count)))
         for frame in frames:
-            began = time.perf_counter()
+            begin_s = time.perf_counter()
             outcomes[outcome(frame)] += 1
-            took = time.perf_counter() - began
-            seconds = seconds + took
-            longest = max(longest, took)
-        decoded += len(frames)
-        if not peak_before and decoded >= _WARM * count:
+            duration_s = time.perf_counter() - begin_s
+            seconds = seconds + duration_s
+            longest_s = max(longest_s, duration_s)
+        decoded_count += len(frames)
+        if not peak_before and decoded_count >= _WARM * count:
             peak_before = peak_bytes()
-    grown = (peak_bytes() - peak_before) / 1e6
-    print(f"{decoded:,} frames decoded, {decoded / seconds:,.0f} a second, the longest took {1000 * longest:.0f} ms")
-    print(f"  refused {outcomes['refused']:,}, accepted {outcomes['accepted']:,}; peak memory grew by {grown:.1f} MB")
+    growth_mb = (peak_bytes() - peak_before) / 1e6
+    print(
+        f"{decoded_count:,} frames decoded, {decoded_count / seconds:,.0f} a second, the longest took "
+        f"{1000 * longest_s:.0f} ms"
+    )
+    print(
+        f"  refused {outcomes['refused']:,}, accepted {outcomes['accepted']:,}; peak memory grew by {growth_mb:.1f} MB"
+    )
 
 
 def outcome(frame: bytes) -> str:
@@ -89,14 +94,14 @@ def attack_many(rng: random.Random, count: int) -> bool:
     }
     all_equal = True
     for name, launcher in attacks.items():
-        began = time.perf_counter()
+        begin_s = time.perf_counter()
         history = carry_out(launcher)
-        took = time.perf_counter() - began
+        duration_s = time.perf_counter() - begin_s
         equal = result_hash(history) == result_hash(calm)
         all_equal = all_equal and equal
         entries = [entry for entry in history.incidents if entry.category == "bad_message"]
         print(
-            f"{len(frames):,} frames from {name}: {took:.1f} s, records {'the same' if equal else 'OTHERS'}, "
+            f"{len(frames):,} frames from {name}: {duration_s:.1f} s, records {'the same' if equal else 'OTHERS'}, "
             f"{len(entries)} incidents, the last: {entries[-1].detail}"
         )
     return all_equal

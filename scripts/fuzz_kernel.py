@@ -20,13 +20,13 @@ from workers.native import library
 
 
 def main() -> int:
-    usable = [kernel.name for kernel in library.kernels() if not kernel.problem]
+    usable_kernels = [kernel.name for kernel in library.kernels() if not kernel.problem]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--modes", nargs="+", choices=kernel_cases.MODES, default=kernel_cases.MODES)
     parser.add_argument("--cases", type=int, default=300, metavar="N", help="number of cases per mode")
     parser.add_argument("--seconds", type=float, metavar="S", help="time per mode, instead of a number of cases")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="number of the first case")
-    parser.add_argument("--kernel", choices=usable, default=usable[0])
+    parser.add_argument("--kernel", choices=usable_kernels, default=usable_kernels[0])
     options = parser.parse_args()
     torch.set_num_threads(1)
     return max(fuzz(mode, options) for mode in options.modes)
@@ -35,12 +35,12 @@ def main() -> int:
 def fuzz(mode: str, options: argparse.Namespace) -> int:
     """Run all cases of a mode; return 1 if one is unexplained."""
     counts = dict.fromkeys(kernel_cases.KINDS, 0)
-    began = time.monotonic()
+    begin_s = time.monotonic()
     for number in itertools.count(options.first):
         if (
             number - options.first >= options.cases
             if options.seconds is None
-            else time.monotonic() - began > options.seconds
+            else time.monotonic() - begin_s > options.seconds
         ):
             break
         for comparison in kernel_cases.compared(kernel_cases.drawn(mode, number), options.kernel):

@@ -73,8 +73,8 @@ def _command(*arguments: str, statuses: tuple[int, ...] = (0,)) -> int:
 def _launched(*flags: str, statuses: tuple[int, ...] = (0,), joint: bool = False) -> Make:
     def make() -> dict[str, Any]:
         status = _command("launch", *flags, "--name", _FOLDER.name, "--quiet", statuses=statuses)
-        read = golden_experiments.joint_golden if joint else golden_experiments.experiment_golden
-        return {"status": status, **read(_FOLDER)}
+        read_golden = golden_experiments.joint_golden if joint else golden_experiments.experiment_golden
+        return {"status": status, **read_golden(_FOLDER)}
 
     return make
 
@@ -139,10 +139,10 @@ def _killed() -> dict[str, Any]:
 def _begun() -> dict[str, Any]:
     """Make a joint experiment with one part never begun and another in progress."""
     _trained("--group", "a:trainer.shift=4", "--grid", "trainer.sd=0.5,2,4", joint=True)()
-    first_folder, second, _ = sorted(path.parent for path in _FOLDER.glob(f"*/{JOURNAL_NAME}"))
+    first_folder, second_folder, _ = sorted(path.parent for path in _FOLDER.glob(f"*/{JOURNAL_NAME}"))
     shutil.rmtree(first_folder)
-    lines = (second / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
-    (second / JOURNAL_NAME).write_bytes(b"".join(lines[: len(lines) // 2]))
+    lines = (second_folder / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
+    (second_folder / JOURNAL_NAME).write_bytes(b"".join(lines[: len(lines) // 2]))
     return golden_experiments.joint_golden(_FOLDER)
 
 
@@ -165,15 +165,15 @@ def _drawing(means: Mapping[str, float], sd: float, drift: float, faults: str) -
     """Make workers report means + shared noise + own noise + drift x replicate (first group), and fail as planned."""
     first_group = next(iter(means))
 
-    def drawn(spec: Any, episode: int, env: int) -> float:
+    def draw_accuracy(spec: Any, episode: int, env: int) -> float:
         path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label) / "fake" / episode / env
-        shared = random.Random(path.key()).gauss(0.0, 3.0)
+        shared_part = random.Random(path.key()).gauss(0.0, 3.0)
         noise = random.Random(f"{path.key()} {spec.ref.group_id[0]}").gauss(0.0, sd) if sd else 0.0
-        moved = drift * spec.ref.replicate if spec.ref.group_id == first_group else 0.0
-        return 50.0 + means[spec.ref.group_id] + shared + noise + moved
+        drift_part = drift * spec.ref.replicate if spec.ref.group_id == first_group else 0.0
+        return 50.0 + means[spec.ref.group_id] + shared_part + noise + drift_part
 
     original_accuracy = fake_worker.accuracy
-    fake_worker.accuracy = drawn
+    fake_worker.accuracy = draw_accuracy
     os.environ[fake_worker.FAULT_VARIABLE] = faults
     try:
         yield
@@ -189,22 +189,22 @@ def _drawn(
     drift: float = 0.0,
     faults: str = "",
     extend_to: int = 0,
-    keep: int = 0,
+    kept_lines: int = 0,
     **settings: Any,
 ) -> Make:
-    """Draw outcomes with `means` by group; `keep`: number of journal lines to keep."""
+    """Draw outcomes with `means` by group; `kept_lines`: number of journal lines to keep."""
 
     def make() -> dict[str, Any]:
         folder = Path.cwd()
-        small = {"episodes": 1, "n_envs": 1, "margin": 2.0, "eval_episodes": 1}
-        plan = fake_plans.plan(groups=tuple(means), **small | settings)
+        small_settings = {"episodes": 1, "n_envs": 1, "margin": 2.0, "eval_episodes": 1}
+        plan = fake_plans.plan(groups=tuple(means), **small_settings | settings)
         with _drawing(means, sd, drift, faults):
             experiment_run.run(plan, folder, _LAUNCHER, ())
             if extend_to:
-                experiment_run.extend(folder, lambda past: extension(folder, past, extend_to), _LAUNCHER, ())
-        if keep:
+                experiment_run.extend(folder, lambda history: extension(folder, history, extend_to), _LAUNCHER, ())
+        if kept_lines:
             journal = folder / JOURNAL_NAME
-            journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:keep]))
+            journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:kept_lines]))
         return golden_experiments.experiment_golden(folder)
 
     return make
@@ -338,7 +338,7 @@ GOLDENS: dict[str, Make] = {
         cores=4,
     ),
     "looks_futility": _drawn({"a": 0.0, "b": 0.0}, 1.5, seeds=24, looks=(12, 16, 24), futility=0.8),
-    "looks_cut_off": _drawn(_LIKE, 3.0, seeds=16, looks=(12, 16), keep=140),
+    "looks_cut_off": _drawn(_LIKE, 3.0, seeds=16, looks=(12, 16), kept_lines=140),
     "equivalent": _drawn({"a": 0.1, "b": 0.0}, 0.4, seeds=16, looks=(12, 16)),
     "better_below_margin": _drawn({"a": 1.0, "b": 0.0}, 0.4, seeds=16, looks=(16,)),
     "anytime": _drawn({"a": 3.0, "b": 0.0}, 1.5, seeds=2, open_ended=True),

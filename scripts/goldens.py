@@ -44,29 +44,29 @@ def main() -> int:
     lock = FOLDER.with_suffix(".lock").open("w")
     fcntl.flock(lock, fcntl.LOCK_EX)  # until this process ends
     names = sorted({*golden_runs.GOLDENS, *golden_json.names()})
-    chosen = [name for name in names if name.startswith(tuple(options.only))]
-    differ = 0
-    for name in chosen:
-        began = time.perf_counter()
+    chosen_names = [name for name in names if name.startswith(tuple(options.only))]
+    differing_goldens = 0
+    for name in chosen_names:
+        begin_s = time.perf_counter()
         path = golden_json.FOLDER / f"{name}.json"
         stored = golden_json.stored(name) if path.is_file() else {}
         if options.judge or name not in golden_runs.GOLDENS:
-            present = golden_experiments.rejudged(stored)
+            new_golden = golden_experiments.rejudged(stored)
         else:
-            present = _golden_made(name)
+            new_golden = _golden_made(name)
         if options.write:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(golden_json.encoded(present), encoding="utf-8")
-        differing = list(
-            golden_json.differences(*(_compared(golden, options.without_records) for golden in (stored, present)))
+            path.write_text(golden_json.encoded(new_golden), encoding="utf-8")
+        differing_lines = list(
+            golden_json.differences(*(_compared(golden, options.without_records) for golden in (stored, new_golden)))
         )
-        differ += bool(differing)
-        outcome = "the same" if not differing else "DIFFERS" if stored else "not stored yet"
-        print(f"{name}: {time.perf_counter() - began:.1f} s, {outcome}", flush=True)
-        for line in differing if stored else ():
+        differing_goldens += bool(differing_lines)
+        outcome = "the same" if not differing_lines else "DIFFERS" if stored else "not stored yet"
+        print(f"{name}: {time.perf_counter() - begin_s:.1f} s, {outcome}", flush=True)
+        for line in differing_lines if stored else ():
             print(f"    {line}")
-    print(f"{len(chosen)} goldens, {differ} of them differ")
-    return 1 if differ and not options.write else 0
+    print(f"{len(chosen_names)} goldens, {differing_goldens} of them differ")
+    return 1 if differing_goldens and not options.write else 0
 
 
 def _golden_made(name: str) -> dict[str, Any]:

@@ -19,9 +19,9 @@ MOST_MISSED = 6.0  # coverage is at least 94 %
 
 def write() -> None:
     """Write all tables between the marks of the page."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    after = rest.partition(END)[2]
-    PAGE.write_text(f"{before}{BEGIN}{tables(stored())}\n{END}{after}", encoding="utf-8")
+    text_before, _, text_behind = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    text_after = text_behind.partition(END)[2]
+    PAGE.write_text(f"{text_before}{BEGIN}{tables(stored())}\n{END}{text_after}", encoding="utf-8")
 
 
 def stored() -> dict[str, Any]:
@@ -38,14 +38,14 @@ def tables(numbers: dict[str, Any]) -> str:
 
 def claims(numbers: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Return what a claim is made with, in words, and its largest rate of false claims."""
-    found = []
+    claim_rates = []
     for row in numbers["rows"]:
         if row["runs"] >= LEAST_RUNS and row["effective"] >= LEAST_TRAINING_CLUSTERS:
-            found.append((f"trainings; {row['runs']} runs; {row['items']}", row["trainings"]["false"]))
+            claim_rates.append((f"trainings; {row['runs']} runs; {row['items']}", row["trainings"]["false"]))
         if row["effective"] >= LEAST_CHECKPOINT_CLUSTERS:
-            found.append((f"checkpoints; {row['runs']} runs; {row['items']}", row["checkpoints"]["false"]))
-    found += [(f"McNemar; 1 run; {row['items']}", row["false"]) for row in numbers["exact"]]
-    return found
+            claim_rates.append((f"checkpoints; {row['runs']} runs; {row['items']}", row["checkpoints"]["false"]))
+    claim_rates += [(f"McNemar; 1 run; {row['items']}", row["false"]) for row in numbers["exact"]]
+    return claim_rates
 
 
 def limit(rate: dict[str, Any]) -> float:
@@ -59,7 +59,7 @@ def _trainings(rows: Sequence[dict[str, Any]]) -> Iterable[str]:
         "with Satterthwaite's degrees of freedom for any number of runs; the false claims about new runs and new items "
         "of tests that let only runs vary (the runs' means), or only items; and the power at a difference of 5 points "
         "in 0/1 scores, with run noise of 1 point, and with 3 points and the interaction.",
-        before="",
+        heading="",
     )
     yield from _head(
         [
@@ -78,13 +78,21 @@ def _trainings(rows: Sequence[dict[str, Any]]) -> Iterable[str]:
     for row in rows:
         if "trainings" not in row:
             continue
-        of = row["trainings"]
+        numbers = row["trainings"]
         allowed = row["runs"] >= LEAST_RUNS and row["effective"] >= LEAST_TRAINING_CLUSTERS
-        false = f"{of['false']['percent']:.1f}" if allowed else "–"
-        alone = [f"{of[name]:.1f}" for name in ("Satterthwaite", "runs alone", "items alone")]
-        power = [f"{one:.0f}" if allowed else "–" for one in of["power"]]
+        false_percent = f"{numbers['false']['percent']:.1f}" if allowed else "–"
+        single_rules = [f"{numbers[name]:.1f}" for name in ("Satterthwaite", "runs alone", "items alone")]
+        power = [f"{percent:.0f}" if allowed else "–" for percent in numbers["power"]]
         yield _row(
-            [row["items"], _clusters(row), str(row["runs"]), false, f"{of['missed']['percent']:.1f}", *alone, *power]
+            [
+                row["items"],
+                _clusters(row),
+                str(row["runs"]),
+                false_percent,
+                f"{numbers['missed']['percent']:.1f}",
+                *single_rules,
+                *power,
+            ]
         )
 
 
@@ -98,14 +106,14 @@ def _checkpoints(rows: Sequence[dict[str, Any]]) -> Iterable[str]:
         ["items", "clusters", *(f"{name}, {count}" for count in runs for name in ("false", "missed")), "sums"]
     )
     for name in dict.fromkeys(row["items"] for row in rows):
-        of = [row for row in rows if row["items"] == name]
+        rows_of_items = [row for row in rows if row["items"] == name]
         cells = []
-        for row in of:
+        for row in rows_of_items:
             allowed = row["effective"] >= LEAST_CHECKPOINT_CLUSTERS
             cells.append(f"{row['checkpoints']['false']['percent']:.1f}" if allowed else "–")
             cells.append(f"{row['checkpoints']['missed']['percent']:.1f}")
-        sums = [row["checkpoints"]["cluster sums"] for row in of if "cluster sums" in row["checkpoints"]]
-        yield _row([name, _clusters(of[0]), *cells, f"{max(sums):.1f}" if sums else "–"])
+        sums = [row["checkpoints"]["cluster sums"] for row in rows_of_items if "cluster sums" in row["checkpoints"]]
+        yield _row([name, _clusters(rows_of_items[0]), *cells, f"{max(sums):.1f}" if sums else "–"])
 
 
 def _exact(rows: Sequence[dict[str, Any]]) -> Iterable[str]:
@@ -118,17 +126,17 @@ def _exact(rows: Sequence[dict[str, Any]]) -> Iterable[str]:
 
 
 def _exceptions(numbers: dict[str, Any]) -> Iterable[str]:
-    above = [(words, rate) for words, rate in claims(numbers) if rate["percent"] > limit(rate)]
+    exceptions = [(words, rate) for words, rate in claims(numbers) if rate["percent"] > limit(rate)]
     yield _paragraph(
-        f"**Exceptions**: rates of false claims more than three standard errors above 5 % ({len(above)} of the "
+        f"**Exceptions**: rates of false claims more than three standard errors above 5 % ({len(exceptions)} of the "
         f"{len(claims(numbers))} above)."
     )
-    if not above:
+    if not exceptions:
         return
     yield from _head(
         ["level; runs; items", "false claims", "experiments", "scores", "run noise", "interaction", "runs"]
     )
-    for words, rate in above:
+    for words, rate in exceptions:
         law = rate["law"]
         yield _row(
             [
@@ -147,8 +155,8 @@ def _clusters(row: dict[str, Any]) -> str:
     return f"{row['effective']:,.1f}".removesuffix(".0")
 
 
-def _paragraph(text: str, before: str = "\n") -> str:
-    return f"{before}{textwrap.fill(text, 120)}\n"
+def _paragraph(text: str, heading: str = "\n") -> str:
+    return f"{heading}{textwrap.fill(text, 120)}\n"
 
 
 def _head(cells: Sequence[str]) -> list[str]:

@@ -97,31 +97,35 @@ def simulate(name: str, layout: Layout, law: Law, experiments: int, *, anew: boo
 
 
 def _errors(sample: Sample, layout: Layout, law: Law) -> dict[str, int]:
-    found = tests(sample.a, sample.b, layout, paired=law.paired)
+    tests_by_level = tests(sample.a, sample.b, layout, paired=law.paired)
     errors = {}
-    for level, test in found.items():
-        true = sample.true_here if level in ("checkpoints", "cluster sums") else sample.true
-        errors[level] = int(test.misses(true).sum())
+    for level, test in tests_by_level.items():
+        true_difference = sample.true_here if level in ("checkpoints", "cluster sums") else sample.true
+        errors[level] = int(test.misses(true_difference).sum())
         errors[f"{level} claimed"] = int(test.misses(0.0).sum())
-    errors["these runs of new"] = int(found["checkpoints"].misses(sample.true).sum())
+    errors["these runs of new"] = int(tests_by_level["checkpoints"].misses(sample.true).sum())
     if law.binary and law.runs == 1 and layout.shared and layout.items == len(layout.sizes):
-        claimed, missed = exact(sample.a[:, 0], sample.b[:, 0], sample.true_here)
-        errors["exact"] = int(missed.sum())
-        errors["exact claimed"] = int(claimed.sum())
+        is_claimed, is_missed = exact(sample.a[:, 0], sample.b[:, 0], sample.true_here)
+        errors["exact"] = int(is_missed.sum())
+        errors["exact claimed"] = int(is_claimed.sum())
     return errors
 
 
-def worst(name: str, layout: Layout, chosen: list[Law], level: str, experiments: int) -> dict[str, Any]:
+def worst(name: str, layout: Layout, chosen_laws: list[Law], level: str, experiments: int) -> dict[str, Any]:
     """Return the largest rate at `level` of the laws, after those that are suspicious were simulated anew."""
     rates = []
-    for law in chosen:
+    for law in chosen_laws:
         rate = Rate(_counted(name, layout, law, experiments)[level], experiments, law)
         if rate.suspicious:
-            again = AGAIN * experiments
-            rate = Rate(_counted(name, layout, law, again, anew=True)[level], again, law)
+            repeated_experiments = AGAIN * experiments
+            rate = Rate(_counted(name, layout, law, repeated_experiments, anew=True)[level], repeated_experiments, law)
         rates.append(rate)
-    largest = max(rates, key=lambda rate: rate.percent)
-    return {"percent": round(largest.percent, 2), "experiments": largest.experiments, "law": asdict(largest.law)}
+    largest_rate = max(rates, key=lambda rate: rate.percent)
+    return {
+        "percent": round(largest_rate.percent, 2),
+        "experiments": largest_rate.experiments,
+        "law": asdict(largest_rate.law),
+    }
 
 
 _CACHE: dict[tuple[object, ...], dict[str, int]] = {}
@@ -136,44 +140,44 @@ def _counted(name: str, layout: Layout, law: Law, experiments: int, *, anew: boo
 
 def row(name: str, layout: Layout, runs: int) -> dict[str, Any]:
     """Return the rates of one layout with so many runs in each group."""
-    every = list(laws(runs))
-    null = [law for law in every if not law.effect]
+    all_laws = list(laws(runs))
+    null_laws = [law for law in all_laws if not law.effect]
     levels: dict[str, Any] = {"items": name, "runs": runs, "effective": round(layout.effective, 1)}
-    same = [law for law in null if not law.points]  # checkpoints do not differ
+    equal_laws = [law for law in null_laws if not law.points]  # checkpoints do not differ
     levels["checkpoints"] = {
-        "false": worst(name, layout, same, "checkpoints", EXPERIMENTS),
-        "missed": worst(name, layout, every, "checkpoints", EXPERIMENTS),
+        "false": worst(name, layout, equal_laws, "checkpoints", EXPERIMENTS),
+        "missed": worst(name, layout, all_laws, "checkpoints", EXPERIMENTS),
     }
     if layout.tasks == 1 and layout.shared:
-        levels["checkpoints"]["cluster sums"] = _plain(name, layout, every, "cluster sums")
+        levels["checkpoints"]["cluster sums"] = _plain(name, layout, all_laws, "cluster sums")
     if runs >= 3:
         levels["trainings"] = {
-            "false": worst(name, layout, null, "trainings", EXPERIMENTS),
-            "missed": worst(name, layout, every, "trainings", EXPERIMENTS),
-            "runs alone": _plain(name, layout, null, "these items"),
-            "Satterthwaite": _plain(name, layout, every, "Satterthwaite"),
-            "items alone": _plain(name, layout, null, "these runs of new"),
+            "false": worst(name, layout, null_laws, "trainings", EXPERIMENTS),
+            "missed": worst(name, layout, all_laws, "trainings", EXPERIMENTS),
+            "runs alone": _plain(name, layout, null_laws, "these items"),
+            "Satterthwaite": _plain(name, layout, all_laws, "Satterthwaite"),
+            "items alone": _plain(name, layout, null_laws, "these runs of new"),
             "power": [
                 round(100.0 * _counted(name, layout, law, EXPERIMENTS)["trainings claimed"] / EXPERIMENTS, 1)
-                for law in every
+                for law in all_laws
                 if law.effect and law.binary
             ],
         }
     return levels
 
 
-def _plain(name: str, layout: Layout, chosen: list[Law], level: str) -> float:
-    return round(max(100.0 * _counted(name, layout, law, EXPERIMENTS)[level] / EXPERIMENTS for law in chosen), 1)
+def _plain(name: str, layout: Layout, chosen_laws: list[Law], level: str) -> float:
+    return round(max(100.0 * _counted(name, layout, law, EXPERIMENTS)[level] / EXPERIMENTS for law in chosen_laws), 1)
 
 
 def exact_row(name: str, layout: Layout) -> dict[str, Any]:
     """Return the rates of McNemar's exact test and its interval."""
-    every = [law for law in laws(1) if law.binary]
-    same = [law for law in every if not law.points and not law.effect]
+    binary_laws = [law for law in laws(1) if law.binary]
+    equal_laws = [law for law in binary_laws if not law.points and not law.effect]
     return {
         "items": name,
-        "false": worst(name, layout, same, "exact claimed", EXPERIMENTS_EXACT),
-        "missed": worst(name, layout, every, "exact", EXPERIMENTS_EXACT),
+        "false": worst(name, layout, equal_laws, "exact claimed", EXPERIMENTS_EXACT),
+        "missed": worst(name, layout, binary_laws, "exact", EXPERIMENTS_EXACT),
     }
 
 

@@ -54,8 +54,8 @@ def main() -> None:
     parser.add_argument("--draw", action="store_true", help="draw new lists")
     parser.add_argument("--record", action="store_true", help=f"write the scores to {SCORES.relative_to(ROOT)}")
     args = parser.parse_args()
-    if unknown := set(args.rooms) - set(ROOMS):
-        parser.error(f"unknown room {', '.join(sorted(unknown))}; there are {', '.join(ROOMS)}")
+    if unknown_rooms := set(args.rooms) - set(ROOMS):
+        parser.error(f"unknown room {', '.join(sorted(unknown_rooms))}; there are {', '.join(ROOMS)}")
     for room in args.rooms or ROOMS:
         if args.draw:
             write(LISTS / f"{room}.json", draw(ROOT, ROOMS[room], _SIZE, _RNG_SEED))
@@ -68,10 +68,10 @@ def main() -> None:
 def try_room(room: str, sample: int) -> list[Mutant]:
     file = LISTS / f"{room}.json"
     mutants = read(file)
-    sampled = mutants[:sample]
-    began = time.monotonic()
-    places = [(mutant, locate(ROOT, mutant)) for mutant in sampled]
-    for mutant, place in places:
+    sampled_mutants = mutants[:sample]
+    begin_s = time.monotonic()
+    mutant_places = [(mutant, locate(ROOT, mutant)) for mutant in sampled_mutants]
+    for mutant, place in mutant_places:
         mutant.result = "" if place else GONE
     for name in (*_LOADED_BEFORE, *(("torch",) if room in _NEEDS_TORCH else ())):
         importlib.import_module(name)
@@ -82,40 +82,40 @@ def try_room(room: str, sample: int) -> list[Mutant]:
             print(f"{mutant.result:11} {_description(mutant)}  {mutant.by}", file=terminal)
 
         work = _Work(
-            [(mutant, place) for mutant, place in places if place],
-            _test_files(room, places),
+            [(mutant, place) for mutant, place in mutant_places if place],
+            _test_files(room, mutant_places),
             report,
             lambda text: print(text, file=terminal),
         )
         work.run()
     write(file, mutants)
-    if untried := sum(not mutant.result for mutant in sampled):
-        raise SystemExit(f"{room}: {untried} mutants were not tried: the tests ended early")
-    print(f"{room}: {summary(sampled)}; {time.monotonic() - began:.0f} s")
-    for mutant, place in places:
+    if untried_count := sum(not mutant.result for mutant in sampled_mutants):
+        raise SystemExit(f"{room}: {untried_count} mutants were not tried: the tests ended early")
+    print(f"{room}: {summary(sampled_mutants)}; {time.monotonic() - begin_s:.0f} s")
+    for mutant, place in mutant_places:
         if place and mutant.result in (SURVIVED, NOT_REACHED):
             print(f"  {mutant.result}: {place.path.relative_to(ROOT)}:{place.line}: {_description(mutant)}")
-    return sampled
+    return sampled_mutants
 
 
 class _Work:
     """The mutants of a room: first those that can be tried in the child that collects the tests, then the rest."""
 
-    def __init__(self, places: list[tuple[Mutant, Located]], files: list[Path], tell: Any, say: Any) -> None:
-        self._places = places
+    def __init__(self, mutant_places: list[tuple[Mutant, Located]], files: list[Path], tell: Any, say: Any) -> None:
+        self._places = mutant_places
         self._files = files
         self._tell = tell
         self._say = say
 
     def run(self) -> None:
         answer = in_child(self._collected, _FOREVER_S)
-        seen = msgspec.convert(answer["seen"], dict[str, Seen])
-        for (mutant, _), (result, by) in zip(self._places, answer["results"], strict=True):
+        seen_tests = msgspec.convert(answer["seen"], dict[str, Seen])
+        for (mutant, _), (result, killer) in zip(self._places, answer["results"], strict=True):
             mutant.result = result
-            mutant.by = by
+            mutant.by = killer
         for mutant, place in self._places:
             if not mutant.result:
-                run_late(mutant, place, self._files, seen)
+                run_late(mutant, place, self._files, seen_tests)
                 self._tell(mutant)
 
     def _collected(self) -> dict[str, Any]:
@@ -125,12 +125,12 @@ class _Work:
         return {"seen": msgspec.to_builtins(room.seen), "results": results}
 
 
-def _test_files(room: str, places: list[tuple[Mutant, Located | None]]) -> list[Path]:
+def _test_files(room: str, mutant_places: list[tuple[Mutant, Located | None]]) -> list[Path]:
     """Return the unit test files of the room, and of the folders to which its mutants have moved."""
     folder_of_room = ROOT / ROOMS[room]
     folders = {
         folder_of_room.parent if folder_of_room.suffix else folder_of_room,
-        *(place.path.parent for _, place in places if place),
+        *(place.path.parent for _, place in mutant_places if place),
     }
     files = {file for folder in folders for file in (ROOT / "tests/unit" / folder.relative_to(ROOT)).rglob("test_*.py")}
     if room in _STATISTICAL:
@@ -149,8 +149,8 @@ def summary(mutants: list[Mutant]) -> str:
 
 
 def score(mutants: list[Mutant]) -> float:
-    located = [mutant for mutant in mutants if mutant.result != GONE]
-    return 100 * sum(mutant.result == KILLED for mutant in located) / max(len(located), 1)
+    located_mutants = [mutant for mutant in mutants if mutant.result != GONE]
+    return 100 * sum(mutant.result == KILLED for mutant in located_mutants) / max(len(located_mutants), 1)
 
 
 def record(room: str, mutants: list[Mutant]) -> None:

@@ -160,13 +160,13 @@ def keep(experiment_dir: Path, target: Path, names: tuple[str, ...] = _KEPT_FILE
     content_of_run = content(history, place=f"experiments/{history.plan.experiment.name}")
     report = experiment_report(content_of_run)
     target.mkdir(parents=True, exist_ok=True)
-    replaced = {
+    writers = {
         "report.html": lambda: render_page(report).encode(),
         "summary.txt": lambda: render_text(report).encode(),
         "verdict.json": lambda: render_verdict(content_of_run),
     }
     for name in names:
-        (target / name).write_bytes(replaced[name]())
+        (target / name).write_bytes(writers[name]())
 
 
 def screening() -> None:
@@ -174,7 +174,7 @@ def screening() -> None:
     with tempfile.TemporaryDirectory() as folder:
         experiment_dir = _launched(folder, "screening-digits", "docs/examples/screening.toml")
         document = json.loads((experiment_dir / "verdict.json").read_bytes())
-    compared = dict.fromkeys(
+    compared_groups = dict.fromkeys(
         group for comparison in document["comparisons"] for group in (comparison["a"], comparison["b"])
     )
     ended = [
@@ -183,7 +183,7 @@ def screening() -> None:
     ]
     lines = [
         f"{group},{replicate},{outcome!r}"
-        for group in compared
+        for group in compared_groups
         for name, replicate, outcome in ended
         if name == group and outcome is not None
     ]
@@ -216,10 +216,10 @@ def several_tasks() -> None:
         "--episodes 1 --steps 12 --n-envs 4 --eval-episodes 8"
     )
     with tempfile.TemporaryDirectory() as folder:
-        several = _launched(folder, "several", *arguments.split())
-        parts = [f"{name}={several / name}" for name in ("digits", "mixture")]
+        joint_dir = _launched(folder, "several", *arguments.split())
+        parts = [f"{name}={joint_dir / name}" for name in ("digits", "mixture")]
         _esper_ab(
-            "judge", str(several / "plan.json"), *parts, "--scores", "0..100", "--figure", "docs/several-tasks.png"
+            "judge", str(joint_dir / "plan.json"), *parts, "--scores", "0..100", "--figure", "docs/several-tasks.png"
         )
 
 
@@ -246,16 +246,16 @@ def draw_shaping(experiment_dir: Path) -> None:
     shown_content = content(load(experiment_dir).history)
     parts = []
     for name in ("own-reward", "curves"):
-        drawn = figure(name, shown_content)
+        drawn_figure = figure(name, shown_content)
         buffer = io.BytesIO()
-        assert drawn is not None, "every run has ended"
+        assert drawn_figure is not None, "every run has ended"
         with style.look():
-            drawn.savefig(buffer, format="png", dpi=90, transparent=False)
+            drawn_figure.savefig(buffer, format="png", dpi=90, transparent=False)
         buffer.seek(0)
         parts.append(image.imread(buffer)[..., :3])
     width = max(part.shape[1] for part in parts)
-    wide = [np.pad(part, ((0, 0), (0, width - part.shape[1]), (0, 0)), constant_values=1.0) for part in parts]
-    image.imsave(ROOT / SHAPING / "curves.png", np.concatenate(wide))
+    wide_parts = [np.pad(part, ((0, 0), (0, width - part.shape[1]), (0, 0)), constant_values=1.0) for part in parts]
+    image.imsave(ROOT / SHAPING / "curves.png", np.concatenate(wide_parts))
 
 
 # Made here without being asked for by name.

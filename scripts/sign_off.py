@@ -109,9 +109,9 @@ def _check_header(results: Results, first_part: int) -> None:
     header = results.parts["header"]
     if not header["found"]:
         raise SystemExit(header["problems"][0])
-    refused = results.restore(first_part) if first_part > 1 else ""
-    if refused:
-        raise SystemExit(f"error: {refused}")
+    refusal = results.restore(first_part) if first_part > 1 else ""
+    if refusal:
+        raise SystemExit(f"error: {refusal}")
 
 
 def _print_part(number: int, name: str, part_results: dict[str, Any]) -> None:
@@ -130,13 +130,13 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     scratch = Path(tempfile.mkdtemp(prefix="sign_off-"))
     try:
-        passed = sign_off(options, scratch)
+        has_passed = sign_off(options, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if options.test_device:
         print("rehearsed on the test device: nothing was measured on a GPU")
-    print("PASSED" if passed else "FAILED")
-    return 0 if passed else 1
+    print("PASSED" if has_passed else "FAILED")
+    return 0 if has_passed else 1
 
 
 if __name__ == "__main__":

@@ -67,16 +67,16 @@ class Tally:
 
 
 def of_several(reason: str) -> str:
-    return f"need {needed}" if (needed := reason.removeprefix("needs ")) != reason else reason
+    return f"need {needed_thing}" if (needed_thing := reason.removeprefix("needs ")) != reason else reason
 
 
 def last_line(gpus: list[str], tally: Tally) -> str:
     """Return what ran, and where."""
-    ran = f"{len(tally.executed)} of {len(tally.executed) + tally.skipped.total()} GPU tests"
+    run_count = f"{len(tally.executed)} of {len(tally.executed) + tally.skipped.total()} GPU tests"
     if gpus:
-        line = f"{ran} on {' and '.join(f'{count} x {name}' for name, count in Counter(gpus).items())}"
+        line = f"{run_count} on {' and '.join(f'{count} x {name}' for name, count in Counter(gpus).items())}"
     else:
-        line = f"no GPU was tested; {ran} on the test device"
+        line = f"no GPU was tested; {run_count} on the test device"
     if tally.failed:
         line += f", {len(tally.failed)} failed"
     return f"{line}; skipped: {tally.reasons}" if tally.skipped else line
@@ -84,8 +84,8 @@ def last_line(gpus: list[str], tally: Tally) -> str:
 
 def driver() -> str:
     """Return the version of NVIDIA's driver if it has a GPU; "" if not."""
-    listed = asked_smi("-L")
-    if not listed.startswith("GPU") and not Path("/dev/nvidia0").exists():
+    listed_gpus = asked_smi("-L")
+    if not listed_gpus.startswith("GPU") and not Path("/dev/nvidia0").exists():
         return ""
     versions = asked_smi("--query-gpu=driver_version", "--format=csv,noheader").splitlines()
     return versions[0] if versions else "unknown"
@@ -117,14 +117,14 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("--require-gpus", type=int, default=0, metavar="N", help="fail if torch can use fewer than N")
-    options, of_pytest = parser.parse_known_args()
+    options, pytest_arguments = parser.parse_known_args()
     gpus = gpus_of_machine()
     if error := gpus.error(options.require_gpus):
         print(f"error: {error}", file=sys.stderr)
         return 1
     print(gpus.versions, flush=True)
     tally = Tally()
-    status = pytest.main([str(ROOT / "tests" / "gpu"), "-m", "gpu", "-rs", *of_pytest], plugins=[tally])
+    status = pytest.main([str(ROOT / "tests" / "gpu"), "-m", "gpu", "-rs", *pytest_arguments], plugins=[tally])
     if options.require_gpus and not tally.executed:
         sys.stdout.flush()
         print(f"error: no GPU test was executed; skipped: {tally.reasons or 0}", file=sys.stderr)

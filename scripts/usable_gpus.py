@@ -19,14 +19,14 @@ def error_of(index: int) -> str:
 
 def main() -> None:
     build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "ROCm" if torch.version.hip else "the CPU"
-    usable = []
-    failing = []
+    usable_names = []
+    errors = []
     for index in range(torch.cuda.device_count() if torch.version.cuda else 0):
         if error := error_of(index):
-            failing.append(error)
+            errors.append(error)
         else:
-            usable.append(torch.cuda.get_device_name(index))
-    print(json.dumps({"torch": f"torch {torch.__version__} for {build}", "usable": usable, "failing": failing}))
+            usable_names.append(torch.cuda.get_device_name(index))
+    print(json.dumps({"torch": f"torch {torch.__version__} for {build}", "usable": usable_names, "failing": errors}))
 
 
 if __name__ == "__main__":

@@ -57,8 +57,8 @@ class Shape:
 
 def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> Floats:
     """Return [rows, columns] with orthonormal rows or columns (whichever are fewer), times `gain`."""
-    normal = rng.generator().standard_normal((max(rows, columns), min(rows, columns)))
-    q, r = np.linalg.qr(normal)
+    normal_matrix = rng.generator().standard_normal((max(rows, columns), min(rows, columns)))
+    q, r = np.linalg.qr(normal_matrix)
     q = q * np.sign(np.diag(r))  # makes the factorisation unique, and the result uniform over orthogonal matrices
     if rows < columns:
         q = q.T
@@ -182,7 +182,9 @@ class ActorCritic(ABC):
         self.shape = shape
 
     @abstractmethod
-    def decide(self, seen: Floats32, memory: Floats32, masks: Masks | None, uniforms: Floats | None) -> Decision:
+    def decide(
+        self, observations: Floats32, memory: Floats32, masks: Masks | None, uniforms: Floats | None
+    ) -> Decision:
         """Decide for normalised observations [E, width] by `uniforms` [E, heads] in [0, 1), or greedily if None.
 
         `memory` [2, E, hidden] advances by a step, in place. A greedy continuous decision is the mean. A head's mask is
@@ -190,7 +192,7 @@ class ActorCritic(ABC):
         """
 
     @abstractmethod
-    def values(self, seen: Floats32, memory: Floats32) -> Floats:
+    def values(self, observations: Floats32, memory: Floats32) -> Floats:
         """Return normalised values [E] of observations [E, width]; `memory` [2, E, hidden] is unchanged."""
 
     @abstractmethod

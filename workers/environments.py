@@ -40,7 +40,7 @@ Seen_co = TypeVar("Seen_co", bound="Seen", covariant=True)
 class Masks(Protocol):
     """Source of the valid choices, head by head."""
 
-    def mask(self, head: int, chosen: Ints) -> Bools:
+    def mask(self, head: int, choices: Ints) -> Bools:
         """Return the valid choices [E, size of head], given the choices [E, head] of all earlier heads.
 
         Where a row is all False, the environment does not use this head.
@@ -201,10 +201,10 @@ class Stopwatch:
         """Return the times since the last lap, and start the next."""
         start = self._start
         self._start = time.monotonic()
-        spent = {f"{name}_s": phase.spent_s for name, phase in self._phases.items()}
+        spent_seconds = {f"{name}_s": phase.spent_s for name, phase in self._phases.items()}
         for phase in self._phases.values():
             phase.spent_s = 0.0
-        return Timing(total_s=self._start - start, **spent)
+        return Timing(total_s=self._start - start, **spent_seconds)
 
 
 S = TypeVar("S", bound=Seen, contravariant=True)
@@ -226,8 +226,8 @@ class Controller(ABC, Generic[S]):
         Decisions for them have no effect.
         """
 
-    def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
-        """Receive the rewards [E] of the last decision and a mask `done` [E] of the environments that ended with it.
+    def reward(self, rewards: Floats, done_mask: Bools, cut: Cut | None = None) -> None:
+        """Receive the rewards [E] of the last decision; `done_mask` [E]: the environments that ended with it.
 
         `cut` says which environments were truncated, restarted, or continue in the next rollout.
         """
@@ -311,8 +311,8 @@ class Kind(ABC):
         means = {}
         for name in episodes[0].measures:
             values = [episode.measures[name] for episode in episodes]
-            known = [value for value in values if value is not None]
-            means[name] = float(np.mean(known or [np.nan]))
+            known_values = [value for value in values if value is not None]
+            means[name] = float(np.mean(known_values or [np.nan]))
         outcome = float(np.mean([episode.outcome for episode in episodes]))
         words = [f"outcome {outcome:.2f}", *(f"{name} {mean:.2f}" for name, mean in means.items())]
         return {"outcome": outcome, "measures": means}, ", ".join(words)

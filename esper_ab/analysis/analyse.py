@@ -54,8 +54,8 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
     progress = progress_of(history)
     facts = facts_of(history, progress)
     answer = judge_looks(plan_of(history), observe(history, facts=facts), progress, rng_seed)
-    per_run = outcomes(history)
-    learned = learning(history, per_run)
+    outcomes_by_run = outcomes(history)
+    group_learnings = learning(history, outcomes_by_run)
     reward_audit = None
     if plan.reward_audit is not None:
         reward_audit = findings_of(plan.reward_audit)
@@ -63,13 +63,13 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
     compared = history.design.comparisons
     pairs = max((len(comparison.pairs) for comparison in answer.comparisons), default=0)
     return Analysis(
-        outcomes=per_run,
+        outcomes=outcomes_by_run,
         comparisons=answer.comparisons,
         cross=cross_evaluation(history),
         findings=by_weight((*facts.findings, *answer.findings)),
-        learning=learned,
+        learning=group_learnings,
         conduct=conduct(history),
-        remarks=remarks(history, per_run, learned, answer.comparisons),
+        remarks=remarks(history, outcomes_by_run, group_learnings, answer.comparisons),
         noise=noise,
         half_interval=None if noise is None else half_interval(noise, pairs, answer.design.alpha / len(compared)),
         result_hash=result_hash(history),

@@ -24,8 +24,8 @@ def conduct_findings(history: History) -> Iterator[Finding]:
     yield from _other_incidents(history)
     for group in groups:
         if group.failed:
-            failed = counted(group.failed, "environment")
-            sentence = f"{group.group}: {failed} failed in training or evaluation; each keeps its outcome."
+            failed_words = counted(group.failed, "environment")
+            sentence = f"{group.group}: {failed_words} failed in training or evaluation; each keeps its outcome."
             yield note_on("failed environments", sentence, group.group)
     yield from _throughput(groups)
     for group in groups:
@@ -60,12 +60,12 @@ def _faults_of(group: Conduct) -> Iterator[Finding]:
 
 def _other_incidents(history: History) -> Iterator[Finding]:
     """Report incidents that belong to no run, full disks and unequal devices."""
-    outside = Counter[str](entry.category for entry in history.incidents if entry.run_name not in history.runs)
-    faults = _counted_faults(outside)
+    counts_outside = Counter[str](entry.category for entry in history.incidents if entry.run_name not in history.runs)
+    faults = _counted_faults(counts_outside)
     if faults:
         yield note_on("faults", f"Outside any run: {', '.join(faults)}.")
-    if outside["interrupted"]:
-        yield note_on("interrupted", f"The experiment was stopped by a signal {times(outside['interrupted'])}.")
+    if counts_outside["interrupted"]:
+        yield note_on("interrupted", f"The experiment was stopped by a signal {times(counts_outside['interrupted'])}.")
     pauses = history.pauses
     if pauses:
         sentence = f"The disk was full {times(len(pauses))}, and nothing was lost: {'; '.join(pauses)}."
@@ -81,34 +81,35 @@ def _counted_faults(faults: Mapping[str, int]) -> list[str]:
 
 def _throughput(groups: Sequence[Conduct]) -> Iterator[Finding]:
     speeds = []
-    each = []
+    group_words = []
     for group in groups:
         speed = group.decisions_per_s
         if speed:
             speeds.append(speed)
-            each.append(f"{group.group} {significant(speed, 3)} ({significant(group.wall_s, 3)} s)")
+            group_words.append(f"{group.group} {significant(speed, 3)} ({significant(group.wall_s, 3)} s)")
     if len(speeds) < 2 or max(speeds) < UNEQUAL_THROUGHPUT * min(speeds):
         return
     ratio = max(speeds) / min(speeds)
     sentence = (
-        f"Groups trained at different speeds; environment steps per second (wall time): {', '.join(each)}; fastest "
+        f"Groups trained at different speeds; environment steps per second (wall time): {', '.join(group_words)}; "
+        "fastest "
         f"over slowest {ratio:.2f}."
     )
     yield note_on("throughput", sentence)
 
 
 def _cold(group: Conduct) -> Iterator[Finding]:
-    first = group.first_episode_s
+    first_s = group.first_episode_s
     ratio = group.first_over_rest
-    if first is None or ratio is None or ratio < COLD_FIRST_EPISODE:
+    if first_s is None or ratio is None or ratio < COLD_FIRST_EPISODE:
         return
     if group.warm_up_s == 0.0:
         return  # there was no warm-up that could have been too short
-    warm = ""
+    warm_up_words = ""
     if group.warm_up_s is not None:
-        warm = f" after a warm-up of {significant(group.warm_up_s, 3)} s"
+        warm_up_words = f" after a warm-up of {significant(group.warm_up_s, 3)} s"
     sentence = (
-        f"{group.group}: the first episode took {significant(first, 3)} s{warm}, "
+        f"{group.group}: the first episode took {significant(first_s, 3)} s{warm_up_words}, "
         f"{ratio:.2f} times the median of the others."
     )
     yield note_on("cold start", sentence, group.group)

@@ -65,17 +65,19 @@ def setup_findings(history: History) -> Iterator[Finding]:
 def _code(states: Sequence[CodeState], codes: Sequence[Mapping[str, str]]) -> Iterator[Finding]:
     if len(states) > 1:
         key = telling([state.code for state in states])
-        each = []
+        value_words = []
         for state in states:
             value = state.code.get(key, "")[:16] or "unknown"
-            each.append(f"{key} {value} in {_counted(state.runs)}")
-        yield Finding("code", "blocks", (), f"The runs used {len(states)} states of the code: {'; '.join(each)}.")
-    dirty = sum(code.get("dirty") == "yes" for code in codes)
-    if dirty:
-        where = ""
+            value_words.append(f"{key} {value} in {_counted(state.runs)}")
+        yield Finding(
+            "code", "blocks", (), f"The runs used {len(states)} states of the code: {'; '.join(value_words)}."
+        )
+    dirty_count = sum(code.get("dirty") == "yes" for code in codes)
+    if dirty_count:
+        place_words = ""
         if len(codes) > 1:
-            where = f" in {dirty} of {len(codes)} sittings"
-        yield note_on("dirty checkout", f"The checkout had uncommitted changes{where}.")
+            place_words = f" in {dirty_count} of {len(codes)} sittings"
+        yield note_on("dirty checkout", f"The checkout had uncommitted changes{place_words}.")
 
 
 def _counted(runs: Sequence[str]) -> str:
@@ -90,33 +92,39 @@ def _unlike(kind: str, weight: Weight, words: str, mappings: Sequence[Mapping[st
     keys: set[str] = set()
     for mapping in mappings:
         keys.update(mapping)
-    differing = []
+    differing_words = []
     for key in sorted(keys):
         values = dict.fromkeys(mapping.get(key, "none") for mapping in mappings)
         if len(values) > 1:
-            differing.append(f"{key} {', '.join(values)}")
-    if differing:
-        yield Finding(kind, weight, (), f"{words}: {'; '.join(differing)}.")
+            differing_words.append(f"{key} {', '.join(values)}")
+    if differing_words:
+        yield Finding(kind, weight, (), f"{words}: {'; '.join(differing_words)}.")
 
 
 def _torch(history: History) -> Iterator[Finding]:
     lanes: defaultdict[str, set[str]] = defaultdict(set)
     for run in history.runs.values():
-        for taken in recorded_by(run):
-            if taken.worker is not None:
-                lanes[taken.worker.torch_version].add(taken.worker.device)
+        for start in recorded_by(run):
+            if start.worker is not None:
+                lanes[start.worker.torch_version].add(start.worker.device)
     if len(lanes) > 1:
-        each = [f"{version or 'none'} on {', '.join(sorted(names))}" for version, names in sorted(lanes.items())]
-        yield Finding("torch", "blocks", (), f"Workers used different versions of torch: {'; '.join(each)}.")
+        version_words = [
+            f"{version or 'none'} on {', '.join(sorted(names))}" for version, names in sorted(lanes.items())
+        ]
+        yield Finding("torch", "blocks", (), f"Workers used different versions of torch: {'; '.join(version_words)}.")
 
 
 def _orders(specs: Sequence[RunSpec], digest: str) -> Iterator[Finding]:
-    differing = [key for key in _COMMON if _varies(specs, key)]
-    foreign = [spec.ref.name for spec in specs if spec.experiment_digest != digest]
-    if differing:
-        yield Finding("orders", "blocks", (), f"Runs had different values of common settings: {', '.join(differing)}.")
-    elif foreign:
-        yield Finding("orders", "blocks", (), f"{len(foreign)} runs do not come from this plan, {foreign[0]} first.")
+    differing_keys = [key for key in _COMMON if _varies(specs, key)]
+    foreign_runs = [spec.ref.name for spec in specs if spec.experiment_digest != digest]
+    if differing_keys:
+        yield Finding(
+            "orders", "blocks", (), f"Runs had different values of common settings: {', '.join(differing_keys)}."
+        )
+    elif foreign_runs:
+        yield Finding(
+            "orders", "blocks", (), f"{len(foreign_runs)} runs do not come from this plan, {foreign_runs[0]} first."
+        )
 
 
 def _varies(specs: Sequence[RunSpec], key: str) -> bool:

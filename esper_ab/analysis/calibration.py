@@ -30,19 +30,19 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
     Raises UsageError if too few runs have an outcome.
     """
     experiment = history.plan.experiment
-    of_runs = [outcome_of(run, experiment.outcome_over) for run in history.runs.values()]
-    outcomes = np.array([outcome for outcome in of_runs if outcome is not None], dtype=np.float64)
+    run_outcomes = [outcome_of(run, experiment.outcome_over) for run in history.runs.values()]
+    outcomes = np.array([outcome for outcome in run_outcomes if outcome is not None], dtype=np.float64)
     if outcomes.size < LEAST_RUNS:
         raise UsageError(f"only {outcomes.size} runs have an outcome; a calibration needs at least {LEAST_RUNS}")
     spread = _spread(outcomes)
-    known = Known(source="these runs", sd=spread.sd, df=spread.runs - 1)
+    known_spread = Known(source="these runs", sd=spread.sd, df=spread.runs - 1)
     if named:
         margin = experiment.margin
     else:
-        margin = _resolvable(known, replicates, experiment.alpha)
+        margin = _resolvable(known_spread, replicates, experiment.alpha)
     power: tuple[PowerTable, ...] = ()
-    if known.sd > 0.0:
-        power = power_tables(known, RHO, ROWS, PowerQuestion(margin=margin, alpha=experiment.alpha))
+    if known_spread.sd > 0.0:
+        power = power_tables(known_spread, RHO, ROWS, PowerQuestion(margin=margin, alpha=experiment.alpha))
     group = experiment.groups[0]
     return Calibration(
         schema=SCHEMA,
@@ -69,12 +69,12 @@ def _mode(group: Group) -> str:
     return group.settings.controller.name
 
 
-def _resolvable(known: Known, replicates: int, alpha: float) -> float:
+def _resolvable(known_spread: Known, replicates: int, alpha: float) -> float:
     """Return the difference found with 80 % power in `replicates` uncorrelated pairs; 1 if all runs are equal."""
-    if known.sd == 0.0:
+    if known_spread.sd == 0.0:
         return 1.0
     rows = (max(replicates, LEAST_PAIRS),)
-    (table,) = power_tables(known, (0.0,), rows, PowerQuestion(margin=known.sd, alpha=alpha))
+    (table,) = power_tables(known_spread, (0.0,), rows, PowerQuestion(margin=known_spread.sd, alpha=alpha))
     return float(f"{table.rows[0].smallest:.2g}")
 
 

@@ -26,38 +26,40 @@ def recorded_by(run: RunHistory) -> tuple[Taken, ...]:
     Work repeated after a damaged checkpoint counts for the last worker that did it, because that worker had to
     reproduce the digests.
     """
-    recorded = [taken for taken, following in pairwise(run.taken) if following.milestone > taken.milestone]
+    recording_starts = [start for start, next_start in pairwise(run.taken) if next_start.milestone > start.milestone]
     if run.taken:
-        last = run.taken[-1]
-        if run.evaluation is not None or len(run.columns) > last.milestone:
-            recorded.append(last)
-    return tuple(recorded)
+        last_start = run.taken[-1]
+        if run.evaluation is not None or len(run.columns) > last_start.milestone:
+            recording_starts.append(last_start)
+    return tuple(recording_starts)
 
 
 def sittings_at_work(history: History) -> tuple[Sitting, ...]:
     """Return the sittings in which something was recorded; the others do not affect the runs."""
-    at_work: set[int] = set()
+    working_sittings: set[int] = set()
     for run in history.runs.values():
-        at_work.update(taken.sitting for taken in recorded_by(run))
+        working_sittings.update(start.sitting for start in recorded_by(run))
     sittings = _sittings(history)
-    return tuple(sittings[index] for index in sorted(at_work))
+    return tuple(sittings[index] for index in sorted(working_sittings))
 
 
 def code_states(history: History) -> tuple[CodeState, ...]:
     """Return the states of the code, in the plan order of their runs; only one unless the code changed."""
     sittings = _sittings(history)
-    recorded: list[tuple[dict[str, str], str]] = []  # the code of each worker that recorded something, and its run
+    recorded_codes: list[
+        tuple[dict[str, str], str]
+    ] = []  # the code of each worker that recorded something, and its run
     for name, run in history.runs.items():
-        recorded += [(_code(sittings[taken.sitting].code, taken), name) for taken in recorded_by(run)]
-    key = telling([code for code, _ in recorded])
+        recorded_codes += [(_code(sittings[start.sitting].code, start), name) for start in recorded_by(run)]
+    key = telling([code for code, _ in recorded_codes])
     codes: dict[str, dict[str, str]] = {}
     runs: dict[str, list[str]] = {}
-    for code, name in recorded:
+    for code, name in recorded_codes:
         value = code.get(key, "")
         codes.setdefault(value, code)
-        of_state = runs.setdefault(value, [])
-        if name not in of_state:
-            of_state.append(name)
+        runs_of_state = runs.setdefault(value, [])
+        if name not in runs_of_state:
+            runs_of_state.append(name)
     return tuple(CodeState(code=code, runs=tuple(runs[value])) for value, code in codes.items())
 
 
@@ -87,8 +89,8 @@ def _sittings(history: History) -> tuple[Sitting, ...]:
     return (history.started, *history.continued)
 
 
-def _code(sitting: Mapping[str, str], taken: Taken) -> dict[str, str]:
+def _code(sitting: Mapping[str, str], start: Taken) -> dict[str, str]:
     """Return the code state of a worker, or that of its sitting if the worker reported none or the same."""
-    if taken.worker is None or taken.worker.sources in ("", sitting.get("sources")):
+    if start.worker is None or start.worker.sources in ("", sitting.get("sources")):
         return dict(sitting)
-    return {"sources": taken.worker.sources}  # restarted after an edit; the new code's commit is unknown
+    return {"sources": start.worker.sources}  # restarted after an edit; the new code's commit is unknown

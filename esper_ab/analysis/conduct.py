@@ -54,7 +54,7 @@ def conduct(history: History) -> tuple[Conduct, ...]:
 def evaluated_envs(run: RunHistory) -> list[EnvEpisode]:
     """Return every evaluation episode of every environment, sampled and greedy."""
     if run.evaluation:
-        return [played.result for played in run.evaluation.episodes]
+        return [episode.result for episode in run.evaluation.episodes]
     return []
 
 
@@ -72,21 +72,21 @@ def _group_conduct(group: str, runs: Sequence[RunHistory], incidents: Sequence[I
     names = {run.ref.name for run in runs}
     faults = Counter[str](entry.category for entry in incidents if entry.run_name in names)
     seconds = [run.columns.of("total_s") for run in runs if len(run.columns)]
-    wall_s = sum(sum(of_run) for of_run in seconds)
+    wall_s = sum(sum(run_seconds) for run_seconds in seconds)
     env_steps = 0
-    failed = 0
-    after_the_first: list[float] = []
-    evaluated: list[EnvEpisode] = []
+    failed_count = 0
+    later_seconds: list[float] = []
+    evaluated_results: list[EnvEpisode] = []
     for run in runs:
         env_steps += int(sum(run.columns.of("steps")))
-        failed += int(sum(run.columns.of("failed")))
-        after_the_first += run.columns.of("total_s")[1:]
-        evaluated += evaluated_envs(run)
-    episode_s = _median(after_the_first)
-    first_s = _median([of_run[0] for of_run in seconds])
-    first_over_rest = None
-    if first_s is not None and episode_s:
-        first_over_rest = first_s / episode_s
+        failed_count += int(sum(run.columns.of("failed")))
+        later_seconds += run.columns.of("total_s")[1:]
+        evaluated_results += evaluated_envs(run)
+    episode_s = _median(later_seconds)
+    median_first_s = _median([run_seconds[0] for run_seconds in seconds])
+    cold_ratio = None
+    if median_first_s is not None and episode_s:
+        cold_ratio = median_first_s / episode_s
     decisions_per_s = None
     if wall_s > 0:
         decisions_per_s = env_steps / wall_s
@@ -97,17 +97,17 @@ def _group_conduct(group: str, runs: Sequence[RunHistory], incidents: Sequence[I
         left_out=sum(run.left_out for run in runs),
         lost=sum(run.lost and run.failed for run in runs),
         cancelled=sum(run.lost and not run.failed for run in runs),
-        episodes=sum(len(of_run) for of_run in seconds),
+        episodes=sum(len(run_seconds) for run_seconds in seconds),
         env_steps=env_steps,
-        evaluation_episodes=len(evaluated),
+        evaluation_episodes=len(evaluated_results),
         wall_s=wall_s,
         episode_s=episode_s,
         warm_up_s=_median([run.warm_up_s for run in runs if run.warm_up_s is not None]),
-        first_episode_s=first_s,
-        first_over_rest=first_over_rest,
+        first_episode_s=median_first_s,
+        first_over_rest=cold_ratio,
         decisions_per_s=decisions_per_s,
         faults={category: faults[category] for category in FAULTS if faults[category]},
-        failed=failed + sum(env.failed for env in evaluated),
+        failed=failed_count + sum(env.failed for env in evaluated_results),
     )
 
 

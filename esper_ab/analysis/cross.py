@@ -47,23 +47,23 @@ class CrossEvaluation(msgspec.Struct, frozen=True, kw_only=True):
 
 def cross_evaluation(history: History) -> CrossEvaluation:
     """Cross-evaluate everything evaluated so far, except runs that were given up."""
-    evaluated = {group: _evaluated(history.of_group(group)) for group in history.groups}
-    everything: list[Episodes] = []
-    for runs in evaluated.values():
-        everything += runs
-    modes = _modes(everything)
+    runs_by_group = {group: _evaluated(history.of_group(group)) for group in history.groups}
+    all_episodes: list[Episodes] = []
+    for runs in runs_by_group.values():
+        all_episodes += runs
+    modes = _modes(all_episodes)
     return CrossEvaluation(
         modes=modes,
-        rows=tuple(_row(group, runs, modes) for group, runs in evaluated.items()),
-        meanings=tuple(_meaning(mode, everything) for mode in modes),
+        rows=tuple(_row(group, runs, modes) for group, runs in runs_by_group.items()),
+        meanings=tuple(_meaning(mode, all_episodes) for mode in modes),
     )
 
 
 def _modes(runs: Sequence[Episodes]) -> tuple[str, ...]:
     modes: set[str] = set()
     for eval_episodes in runs:
-        for played in eval_episodes:
-            modes.update(played.rewards)
+        for episode in eval_episodes:
+            modes.update(episode.rewards)
     return tuple(sorted(modes))
 
 
@@ -77,31 +77,31 @@ def _meaning(mode: str, runs: Sequence[Episodes]) -> RewardMeaning:
     by_episode = []
     by_run = []
     for eval_episodes in runs:
-        by_episode += [(played.rewards.get(mode), played.result.outcome) for played in eval_episodes]
+        by_episode += [(episode.rewards.get(mode), episode.result.outcome) for episode in eval_episodes]
         by_run.append((_reward(eval_episodes, mode), _outcome(eval_episodes)))
     return RewardMeaning(mode=mode, episodes=_correlation(by_episode), runs=_correlation(by_run))
 
 
 def _evaluated(runs: Sequence[RunHistory]) -> list[Episodes]:
-    evaluated = []
+    evaluated_runs = []
     for run in runs:
         if run.evaluation is None or run.lost:
             continue
-        sampled = tuple(played for played in run.evaluation.episodes if played.actions == "sampled")
-        if sampled:
-            evaluated.append(sampled)
-    return evaluated
+        sampled_episodes = tuple(episode for episode in run.evaluation.episodes if episode.actions == "sampled")
+        if sampled_episodes:
+            evaluated_runs.append(sampled_episodes)
+    return evaluated_runs
 
 
 def _outcome(eval_episodes: Episodes) -> float | None:
-    return mean(played.result.outcome for played in eval_episodes)
+    return mean(episode.result.outcome for episode in eval_episodes)
 
 
 def _reward(eval_episodes: Episodes, mode: str) -> float | None:
-    return mean(played.rewards.get(mode) for played in eval_episodes)
+    return mean(episode.rewards.get(mode) for episode in eval_episodes)
 
 
 def _correlation(pairs: Sequence[tuple[float | None, float | None]]) -> Correlation:
     values = np.array(pairs, dtype=np.float64).reshape(-1, 2)  # None becomes NaN
-    finite = values[np.isfinite(values).all(axis=1)]
-    return correlation(finite[:, 0], finite[:, 1])
+    finite_rows = values[np.isfinite(values).all(axis=1)]
+    return correlation(finite_rows[:, 0], finite_rows[:, 1])

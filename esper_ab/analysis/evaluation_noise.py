@@ -24,10 +24,10 @@ def noise_of_pairs(history: History) -> EvaluationNoise | None:
     by_group = {group: _outcomes_by_replicate(history, group) for group in history.groups}
     differences = []
     for contrast in history.design.comparisons:
-        of_a = by_group[contrast.a]
-        of_b = by_group[contrast.b]
-        common = sorted(of_a.keys() & of_b.keys())
-        differences.append([of_a[replicate] - of_b[replicate] for replicate in common])
+        outcomes_a = by_group[contrast.a]
+        outcomes_b = by_group[contrast.b]
+        common_replicates = sorted(outcomes_a.keys() & outcomes_b.keys())
+        differences.append([outcomes_a[replicate] - outcomes_b[replicate] for replicate in common_replicates])
     return _add_costs(history, _estimate(differences, len(history.design.groups) - 1))
 
 
@@ -40,20 +40,20 @@ def noise_of_runs(history: History) -> EvaluationNoise | None:
     return _add_costs(history, _estimate(groups, len(groups)))
 
 
-def _estimate(sets: Sequence[Sequence[Floats]], independent: int) -> Components | None:
+def _estimate(sets: Sequence[Sequence[Floats]], independent_sets: int) -> Components | None:
     """Estimate from outcomes [episodes] by set and run; sets of fewer than two runs are skipped."""
-    usable = [np.stack(runs) for runs in sets if len(runs) > 1]
-    return components(usable, min(independent, len(usable)))
+    usable_sets = [np.stack(runs) for runs in sets if len(runs) > 1]
+    return components(usable_sets, min(independent_sets, len(usable_sets)))
 
 
 def _outcomes_by_replicate(history: History, group: str) -> dict[int, Floats]:
     """Return the outcomes [episodes] of each run of a group whose outcome comes from a complete evaluation."""
-    declared = history.design.outcome_over
+    outcome_kind = history.design.outcome_over
     by_replicate: dict[int, Floats] = {}
-    if declared != "evaluation":
+    if outcome_kind != "evaluation":
         return by_replicate
     for run in history.of_group(group):
-        if outcome_of(run, declared) is None:
+        if outcome_of(run, outcome_kind) is None:
             continue
         outcomes = _outcomes(run)
         if len(outcomes) == run.spec.eval_episodes:
@@ -65,29 +65,29 @@ def _outcomes(run: RunHistory) -> Floats:
     """Return the outcome of each sampled episode, in the order of episodes and environments."""
     if run.evaluation is None:
         return np.array([])
-    sampled = [played for played in run.evaluation.episodes if played.actions == "sampled"]
-    sampled.sort(key=_episode_and_environment)
-    return np.array([played.result.outcome for played in sampled])
+    sampled_episodes = [episode for episode in run.evaluation.episodes if episode.actions == "sampled"]
+    sampled_episodes.sort(key=_episode_and_environment)
+    return np.array([episode.result.outcome for episode in sampled_episodes])
 
 
-def _episode_and_environment(played: EvaluatedEpisode) -> tuple[int, int]:
-    return played.episode, played.result.env
+def _episode_and_environment(evaluated_episode: EvaluatedEpisode) -> tuple[int, int]:
+    return evaluated_episode.episode, evaluated_episode.result.env
 
 
-def _add_costs(history: History, measured: Components | None) -> EvaluationNoise | None:
+def _add_costs(history: History, noise: Components | None) -> EvaluationNoise | None:
     """Add the seconds per training episode and per evaluation episode, over all evaluated runs."""
-    if measured is None:
+    if noise is None:
         return None
     experiment = history.plan.experiment
     trained = 0
-    evaluated = 0
+    evaluated_episodes = 0
     training_s = []
     evaluation_s = []
     for run in history.runs.values():
         if run.evaluation is None:
             continue
         trained += experiment.episodes * experiment.n_envs
-        evaluated += len(run.evaluation.episodes)
+        evaluated_episodes += len(run.evaluation.episodes)
         training_s.append(math.fsum(run.columns.known("total_s")))
         evaluation_s.append(run.evaluation.timing.total_s)
     total_training_s = math.fsum(training_s)
@@ -95,9 +95,9 @@ def _add_costs(history: History, measured: Components | None) -> EvaluationNoise
     if min(total_training_s, total_evaluation_s) <= 0.0:
         return None
     return EvaluationNoise(
-        components=measured,
+        components=noise,
         episodes=experiment.episodes,
         n_envs=experiment.n_envs,
         training_episode_s=total_training_s / trained,
-        evaluation_episode_s=total_evaluation_s / evaluated,
+        evaluation_episode_s=total_evaluation_s / evaluated_episodes,
     )

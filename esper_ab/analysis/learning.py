@@ -46,10 +46,10 @@ def learning(history: History, outcomes: Mapping[str, RunOutcome]) -> tuple[Lear
     return tuple(_group_learning(history.design, group, runs, outcomes) for group, runs in learners(history).items())
 
 
-def unsettled(design: Design, learned: Iterable[Learning]) -> list[str]:
+def unsettled(design: Design, learnings: Iterable[Learning]) -> list[str]:
     """Return the groups whose policies are near uniform, or do much better with greedy than with sampled actions."""
     groups = []
-    for progress in learned:
+    for progress in learnings:
         near_uniform = progress.head_entropy is not None and progress.head_entropy > _UNDECIDED
         greedy_is_better = _gain(design, progress.sampled, progress.greedy) > 0.0
         if progress.learns and (near_uniform or greedy_is_better):
@@ -57,22 +57,26 @@ def unsettled(design: Design, learned: Iterable[Learning]) -> list[str]:
     return groups
 
 
-def greedy_gap(design: Design, sampled: float | None, greedy: float | None) -> str:
+def greedy_gap(design: Design, sampled_outcome: float | None, greedy_outcome: float | None) -> str:
     """Comment on a large difference between greedy and sampled outcome; "" if it is small or unknown."""
-    gain = _gain(design, sampled, greedy)
-    if sampled is None or greedy is None or gain == 0.0:
+    gain = _gain(design, sampled_outcome, greedy_outcome)
+    if sampled_outcome is None or greedy_outcome is None or gain == 0.0:
         return ""
-    reach = f"it scores {design.value(greedy)} acting greedily and {design.value(sampled)} sampling"
+    reach = f"it scores {design.value(greedy_outcome)} acting greedily and {design.value(sampled_outcome)} sampling"
     if gain > 0.0:
         return f"{reach}: it has not converged, and more training would probably help"
     return f"{reach}: its most probable action alone leads nowhere"
 
 
-def _gain(design: Design, sampled: float | None, greedy: float | None) -> float:
+def _gain(design: Design, sampled_outcome: float | None, greedy_outcome: float | None) -> float:
     """Return by how much the greedy outcome is better; 0 if the difference is small or unknown."""
-    if sampled is None or greedy is None or abs(greedy - sampled) < GAP_MARGINS * design.margin:
+    if (
+        sampled_outcome is None
+        or greedy_outcome is None
+        or abs(greedy_outcome - sampled_outcome) < GAP_MARGINS * design.margin
+    ):
         return 0.0
-    return (greedy - sampled) * design.outcome.sign
+    return (greedy_outcome - sampled_outcome) * design.outcome.sign
 
 
 def _group_learning(
@@ -88,7 +92,7 @@ def _group_learning(
     head = ""
     if runs[0].columns.heads:
         head = runs[0].columns.heads[0]
-    of_runs = [outcomes[run.ref.name] for run in runs]
+    run_outcomes = [outcomes[run.ref.name] for run in runs]
     progress = Learning(
         group=group,
         learns=settings.learns,
@@ -100,8 +104,8 @@ def _group_learning(
         head_entropy=_final_entropy(runs, head),
         first=_measured(runs, _first),
         last=_measured(runs, _last),
-        sampled=mean(outcome.evaluated for outcome in of_runs),
-        greedy=mean(outcome.greedy for outcome in of_runs),
+        sampled=mean(outcome.evaluated for outcome in run_outcomes),
+        greedy=mean(outcome.greedy for outcome in run_outcomes),
         limit="",
     )
     return msgspec.structs.replace(progress, limit=f"{group}: {_limit(design, progress)}.")

@@ -32,9 +32,9 @@ def own_rewards(history: History) -> tuple[OwnReward, ...]:
     """Return one `OwnReward` per group that learns, in the order of the experiment."""
     rewards = []
     for group, runs in learners(history).items():
-        usable = [run for run in runs if len(run.columns) > 1]
-        if usable:
-            rewards.append(_reward_of_group(group, usable))
+        usable_runs = [run for run in runs if len(run.columns) > 1]
+        if usable_runs:
+            rewards.append(_reward_of_group(group, usable_runs))
     return tuple(rewards)
 
 
@@ -43,25 +43,29 @@ def misled(rewards: Sequence[OwnReward], comparisons: Sequence[Comparison]) -> t
 
     Each entry is that group's `OwnReward` and the name of the better group.
     """
-    rose = {reward.group: reward for reward in rewards if 2 * reward.rose > reward.runs}
+    rising_rewards = {reward.group: reward for reward in rewards if 2 * reward.rose > reward.runs}
     a_worse = [comparison.question for comparison in comparisons if comparison.verdict in _WORSE]
     b_worse = [comparison.question for comparison in comparisons if comparison.verdict in _BETTER]
     losses = [(question.a, question.b) for question in a_worse]  # the worse group and the better one
     losses += [(question.b, question.a) for question in b_worse]
-    return tuple((rose[worse], better) for worse, better in losses if worse in rose)
+    return tuple(
+        (rising_rewards[worse_group], better_group)
+        for worse_group, better_group in losses
+        if worse_group in rising_rewards
+    )
 
 
 def _reward_of_group(group: str, runs: Sequence[RunHistory]) -> OwnReward:
     rewards = [ends_of(run.columns.of("reward")) for run in runs]
     outcomes = [ends_of(run.columns.of("outcome")) for run in runs]
-    rose = 0
-    for first, last in rewards:
-        if first is not None and last is not None and last > first:
-            rose += 1
-    return OwnReward(group=group, runs=len(runs), rose=rose, reward=_mean(rewards), outcome=_mean(outcomes))
+    rising_runs = 0
+    for first_reward, last_reward in rewards:
+        if first_reward is not None and last_reward is not None and last_reward > first_reward:
+            rising_runs += 1
+    return OwnReward(group=group, runs=len(runs), rose=rising_runs, reward=_mean(rewards), outcome=_mean(outcomes))
 
 
 def _mean(ends: Sequence[Ends]) -> Ends:
-    first = mean(first for first, _ in ends)
-    last = mean(last for _, last in ends)
-    return first, last
+    first_mean = mean(first_mean for first_mean, _ in ends)
+    last_mean = mean(last_mean for _, last_mean in ends)
+    return first_mean, last_mean

@@ -33,11 +33,11 @@ def known_from_pairs(history: History, name: str) -> Known:
     residuals = []
     for contrast in history.design.comparisons:
         pairs = pairs_of(history, contrast)
-        of_a = groups.setdefault(contrast.a, {})
-        of_b = groups.setdefault(contrast.b, {})
+        outcomes_a = groups.setdefault(contrast.a, {})
+        outcomes_b = groups.setdefault(contrast.b, {})
         for pair in pairs:
-            of_a[pair.replicate] = pair.a
-            of_b[pair.replicate] = pair.b
+            outcomes_a[pair.replicate] = pair.a
+            outcomes_b[pair.replicate] = pair.b
         residuals.append(residual_sd(history.design, pairs))
     samples = [np.array(list(values.values())) for values in groups.values() if len(values) > 1]
     df = sum(sample.size - 1 for sample in samples)
@@ -45,7 +45,7 @@ def known_from_pairs(history: History, name: str) -> Known:
         raise UsageError(f"--experiment {name}: estimating a spread needs at least two finished seeds; give --sd-run")
     squares = math.fsum(_squares_around_mean(sample) for sample in samples)
     sd = math.sqrt(squares / df)
-    known = check_varied(
+    known_spread = check_varied(
         Known(
             source=f"{len(groups)} groups of {name}",
             sd=sd,
@@ -56,12 +56,12 @@ def known_from_pairs(history: History, name: str) -> Known:
     )
     sd_pairs, df_pairs = _pooled(residuals)
     if not sd_pairs:
-        return known
+        return known_spread
     rho = 1.0 - sd_pairs**2 / (2.0 * sd**2)
     between_groups = np.full((len(samples), len(samples)), rho)
     between_contrasts = _shared_runs(history.design.comparisons)
     return msgspec.structs.replace(
-        known,
+        known_spread,
         df=_counted(df, between_groups),
         sd_pairs=sd_pairs,
         df_pairs=_counted(df_pairs, between_contrasts),
@@ -74,10 +74,10 @@ def _squares_around_mean(values: Floats) -> float:
 
 def _pooled(residuals: Sequence[tuple[float, int]]) -> tuple[float, int]:
     """Pool standard deviations by their degrees of freedom; (0.0, 0) if there are none."""
-    df = sum(one_df for _, one_df in residuals)
+    df = sum(df_of_pair for _, df_of_pair in residuals)
     if not df:
         return 0.0, 0
-    squares = math.fsum(sd**2 * one_df for sd, one_df in residuals)
+    squares = math.fsum(sd**2 * df_of_pair for sd, df_of_pair in residuals)
     return math.sqrt(squares / df), df
 
 
@@ -97,10 +97,10 @@ def _counted(df: int, correlations: Floats) -> int:
     `correlations`: the correlations of their values, [sums, sums].
     """
     count = len(correlations)
-    every = float(np.sum(np.square(correlations)))
+    all_squares = float(np.sum(np.square(correlations)))
     diagonal = float(np.sum(np.square(np.diag(correlations))))
-    off = every - diagonal
-    return max(1, round(df * count / (count + off)))
+    squares_off = all_squares - diagonal
+    return max(1, round(df * count / (count + squares_off)))
 
 
 def residual_sd(design: Design, pairs: Pairs) -> tuple[float, int]:

@@ -48,33 +48,34 @@ def pathologies(record: EpisodeRecord) -> dict[str, str]:
     if ppo is None:
         return {}
 
-    def of(name: str) -> float:
+    def number_of(name: str) -> float:
         value: float | None = getattr(ppo, name)
         return math.nan if value is None else value
 
     chose = any(use.learnable > 0.0 for use in ppo.heads.values())
-    judged = _judge(of, learns=True, chose=chose, episodes=record.episode)  # one update per episode
-    return {kind: _describe(kind, of) for kind, is_found in judged.items() if is_found}
+    judged_kinds = _judge(number_of, learns=True, has_choice=chose, episodes=record.episode)  # one update per episode
+    return {kind: _describe(kind, number_of) for kind, is_found in judged_kinds.items() if is_found}
 
 
-def _describe(kind: str, of: Callable[[str], float]) -> str:
-    """Describe a pathology of one update; `of` returns a number of the update by name."""
+def _describe(kind: str, number_of: Callable[[str], float]) -> str:
+    """Describe a pathology of one update; `number_of` returns a number of the update by name."""
     if kind == NO_STEP:
         return (
             "the update stopped before its first complete step: a loss or gradient was not finite, or no step was valid"
         )
     if kind == RATIO_EXPLOSION:
         return (
-            f"one update made a decision {of('ratio_max'):.1f} times as likely; lower ppo.lr if the report counts more "
+            f"one update made a decision {number_of('ratio_max'):.1f} times as likely; lower ppo.lr if the report "
+            "counts more "
             "than a few"
         )
     if kind == RATIO_MISMATCH:
-        return f"the ratio before the first step differs from 1 by {of('first_ratio_error'):.1e}"
+        return f"the ratio before the first step differs from 1 by {number_of('first_ratio_error'):.1e}"
     if kind == RATIO_COLLAPSE:
-        return f"{100 * of('clip_fraction'):.0f} % of the probability ratios were clipped"
+        return f"{100 * number_of('clip_fraction'):.0f} % of the probability ratios were clipped"
     if kind == ENTROPY_COLLAPSE:
-        return f"entropy collapsed to {of('entropy'):.1e} nats per decision"
-    values = f"explained variance {of('explained_variance'):.2f}, value loss {of('value_loss'):.2f}"
+        return f"entropy collapsed to {number_of('entropy'):.1e} nats per decision"
+    values = f"explained variance {number_of('explained_variance'):.2f}, value loss {number_of('value_loss'):.2f}"
     return f"the critic predicts worse than a constant: {values} of normalised returns"
 
 
@@ -82,34 +83,34 @@ def count_pathologies(columns: Columns) -> dict[str, int]:
     """Count the episodes of a run by pathology, as `pathologies` finds them; kinds that do not occur are omitted."""
     import numpy as np  # imported here because the coordinator uses `pathologies` without numpy
 
-    chose = np.zeros(len(columns), dtype=np.bool_)
+    has_choice = np.zeros(len(columns), dtype=np.bool_)
     for head in columns.heads:
         _, learnable = columns.head(head)
-        chose |= np.array(learnable) > 0.0
-    judged = _judge(
+        has_choice |= np.array(learnable) > 0.0
+    judged_kinds = _judge(
         lambda name: np.array(columns.of(name)),
         learns=np.array(columns.of("learns")) == 1.0,
-        chose=chose,
+        has_choice=has_choice,
         episodes=np.array(columns.episodes),
     )
-    counts = {kind: int(where.sum()) for kind, where in judged.items()}
+    counts = {kind: int(update_mask.sum()) for kind, update_mask in judged_kinds.items()}
     return {kind: count for kind, count in counts.items() if count}
 
 
-def _judge(of: Callable[[str], Any], *, learns: Any, chose: Any, episodes: Any) -> dict[str, Any]:
+def _judge(number_of: Callable[[str], Any], *, learns: Any, has_choice: Any, episodes: Any) -> dict[str, Any]:
     """Return by kind whether an update has the pathology. Arguments are numbers of one update, or arrays for many.
 
-    `of`: returns a number of the update by name; NaN where it is absent, which compares false except with !=.
+    `number_of`: returns a number of the update by name; NaN where it is absent, which compares false except with !=.
     """
-    loss = of("policy_loss")
-    norm = of("grad_norm")
+    loss = number_of("policy_loss")
+    norm = number_of("grad_norm")
     no_step = (loss != loss) | (norm != norm)
-    uninformed = (of("explained_variance") <= 0.0) & (of("value_loss") >= UNINFORMED_VALUE_LOSS)
+    uninformed_mask = (number_of("explained_variance") <= 0.0) & (number_of("value_loss") >= UNINFORMED_VALUE_LOSS)
     return {
         NO_STEP: learns & no_step,
-        RATIO_EXPLOSION: of("ratio_max") >= RATIO_ALARM,
-        RATIO_MISMATCH: of("first_ratio_error") >= FIRST_RATIO_ALARM,
-        RATIO_COLLAPSE: of("clip_fraction") >= CLIPPED_SHARE,
-        ENTROPY_COLLAPSE: chose & (of("entropy") < COLLAPSED_ENTROPY),
-        VALUE_COLLAPSE: uninformed & (episodes >= UNTRAINED_UPDATES),
+        RATIO_EXPLOSION: number_of("ratio_max") >= RATIO_ALARM,
+        RATIO_MISMATCH: number_of("first_ratio_error") >= FIRST_RATIO_ALARM,
+        RATIO_COLLAPSE: number_of("clip_fraction") >= CLIPPED_SHARE,
+        ENTROPY_COLLAPSE: has_choice & (number_of("entropy") < COLLAPSED_ENTROPY),
+        VALUE_COLLAPSE: uninformed_mask & (episodes >= UNTRAINED_UPDATES),
     }

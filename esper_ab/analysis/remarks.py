@@ -42,10 +42,10 @@ def _misled(history: History, comparisons: Sequence[Comparison]) -> Iterator[str
     if not of_kind(history.plan.kind, FindingsKind).compares_own_rewards:
         return
     modes = {group: history.of_group(group)[0].ref.reward_mode for group in history.groups}
-    for reward, better in misled(own_rewards(history), comparisons):
-        if modes[reward.group] != modes[better]:
-            rose = f"{reward.group}'s own reward rose in {reward.rose} of {reward.runs} runs"
-            yield f"{rose}, and by the outcome it is worse than {better}."
+    for reward, better_group in misled(own_rewards(history), comparisons):
+        if modes[reward.group] != modes[better_group]:
+            rise_words = f"{reward.group}'s own reward rose in {reward.rose} of {reward.runs} runs"
+            yield f"{rise_words}, and by the outcome it is worse than {better_group}."
 
 
 def _falling(history: History, groups: Sequence[str]) -> Iterator[str]:
@@ -63,11 +63,11 @@ def _falling(history: History, groups: Sequence[str]) -> Iterator[str]:
         changes = [(end - start) * design.outcome.sign for start, end in zip(starts, ends, strict=True)]
         if not _clearly_negative(changes):
             continue
-        first = design.value(mean(starts) or 0.0)
-        last = design.value(mean(ends) or 0.0)
+        first_value = design.value(mean(starts) or 0.0)
+        last_value = design.value(mean(ends) or 0.0)
         yield (
-            f"Training did not improve the {design.outcome.label} of {group}: from {first} in "
-            f"the first tenth of the episodes to {last} in the last. At this budget a comparison "
+            f"Training did not improve the {design.outcome.label} of {group}: from {first_value} in "
+            f"the first tenth of the episodes to {last_value} in the last. At this budget a comparison "
             "says little about longer training."
         )
 
@@ -91,7 +91,7 @@ def _note_better_fixed_groups(
 ) -> Iterator[str]:
     design = history.design
     trained = {}
-    fixed = {}
+    fixed_outcomes = {}
     for group in history.groups:
         outcome = mean(outcomes[run.ref.name].outcome for run in history.of_group(group))
         if outcome is None:
@@ -99,13 +99,14 @@ def _note_better_fixed_groups(
         if group in learners:
             trained[group] = outcome
         else:
-            fixed[group] = outcome
+            fixed_outcomes[group] = outcome
     if not trained:
         return
-    best = max(trained, key=lambda group: design.outcome.sign * trained[group])
-    for group, outcome in fixed.items():
-        if design.outcome.sign * (outcome - trained[best]) >= design.margin:
+    best_group = max(trained, key=lambda group: design.outcome.sign * trained[group])
+    for group, outcome in fixed_outcomes.items():
+        if design.outcome.sign * (outcome - trained[best_group]) >= design.margin:
             yield (
-                f"{group}, which does not learn, reaches {design.value(outcome)}; {best}, the best group that learns, "
-                f"{design.value(trained[best])}."
+                f"{group}, which does not learn, reaches {design.value(outcome)}; {best_group}, the best group that "
+                "learns, "
+                f"{design.value(trained[best_group])}."
             )

@@ -65,20 +65,22 @@ class RewardAuditFindings:
     @property
     def shown_n(self) -> tuple[int, ...]:
         """The values of n that a table shows."""
-        most = len(self.own_curve)
-        return (*(n for n in (1, 4, 16, LARGEST_N) if n < most), most)
+        longest_n = len(self.own_curve)
+        return (*(n for n in (1, 4, 16, LARGEST_N) if n < longest_n), longest_n)
 
 
 def findings_of(reward_audit: RewardAudit) -> RewardAuditFindings:
     """Derive the findings from a reward audit alone."""
     behaviours = reward_audit.answer.behaviours
-    outcomes = np.array([np.mean(played.held_out_accuracy) for played in behaviours])
-    random = np.array([played.kind == "random" for played in behaviours])
+    outcomes = np.array([np.mean(behaviour.held_out_accuracy) for behaviour in behaviours])
+    is_random = np.array([behaviour.kind == "random" for behaviour in behaviours])
     return RewardAuditFindings(
         reward_audit=reward_audit,
         outcomes=outcomes,
-        own_curve=_curve(outcomes[random], outcomes[random]),
-        rewards=tuple(_judge_reward(scored, outcomes, random) for scored in reward_audit.answer.scored),
+        own_curve=_curve(outcomes[is_random], outcomes[is_random]),
+        rewards=tuple(
+            _judge_reward(scored_reward, outcomes, is_random) for scored_reward in reward_audit.answer.scored
+        ),
     )
 
 
@@ -86,51 +88,53 @@ def _curve(returns: Floats, outcomes: Floats) -> Floats:
     return best_of_n(returns, outcomes)[:LARGEST_N]
 
 
-def _judge_reward(scored: Scored, outcomes: Floats, random: Bools) -> RewardFindings:
-    returns = np.array([np.mean(hosts) for hosts in scored.returns])
+def _judge_reward(scored_reward: Scored, outcomes: Floats, is_random: Bools) -> RewardFindings:
+    returns = np.array([np.mean(hosts) for hosts in scored_reward.returns])
     spread = 0.0
-    if random.sum() > 1:
-        spread = float(np.std(returns[random], ddof=1))
-    by_step = np.array(scored.by_step)
+    if is_random.sum() > 1:
+        spread = float(np.std(returns[is_random], ddof=1))
+    by_step = np.array(scored_reward.by_step)
     total = by_step.sum()
-    paid = np.zeros_like(by_step)
-    half_paid = None
-    on_last_step = None
+    paid_shares = np.zeros_like(by_step)
+    half_paid_step = None
+    last_step_share = None
     if total:
-        paid = np.cumsum(by_step) / total
-        half_paid = int(np.searchsorted(paid, 0.5 - 1e-12)) + 1
-        on_last_step = float(by_step[-1] / total)
+        paid_shares = np.cumsum(by_step) / total
+        half_paid_step = int(np.searchsorted(paid_shares, 0.5 - 1e-12)) + 1
+        last_step_share = float(by_step[-1] / total)
     return RewardFindings(
-        name=scored.reward.name,
+        name=scored_reward.reward.name,
         returns=returns,
-        curve=_curve(returns[random], outcomes[random]),
+        curve=_curve(returns[is_random], outcomes[is_random]),
         regret=regret(returns, outcomes),
         favourite=int(returns.argmax()),
-        rank_correlation=correlation(returns[random], outcomes[random]).spearman,
+        rank_correlation=correlation(returns[is_random], outcomes[is_random]).spearman,
         pairs=worst_pairs(returns, outcomes, PAIRS),
         distance=linear_distance(returns, outcomes),
         spread=spread,
-        largest=scored.largest,
-        half_paid=half_paid,
-        on_last_step=on_last_step,
-        paid=paid,
-        sensitivity=_sensitivity(scored, returns, outcomes, random),
-        found=scored.found,
+        largest=scored_reward.largest,
+        half_paid=half_paid_step,
+        on_last_step=last_step_share,
+        paid=paid_shares,
+        sensitivity=_sensitivity(scored_reward, returns, outcomes, is_random),
+        found=scored_reward.found,
     )
 
 
-def _sensitivity(scored: Scored, returns: Floats, outcomes: Floats, random: Bools) -> tuple[Sensitivity, ...]:
-    best = outcomes[random].max()
-    before = best - regret(returns[random], outcomes[random])
+def _sensitivity(scored_reward: Scored, returns: Floats, outcomes: Floats, is_random: Bools) -> tuple[Sensitivity, ...]:
+    best_outcome = outcomes[is_random].max()
+    outcome_before = best_outcome - regret(returns[is_random], outcomes[is_random])
     effects = []
-    for varied in scored.varied:
-        if not varied.returns:
-            effects.append(Sensitivity(varied=varied, order=None, favourite_change=None))
+    for variation in scored_reward.varied:
+        if not variation.returns:
+            effects.append(Sensitivity(varied=variation, order=None, favourite_change=None))
             continue
-        altered = np.array(varied.returns)
-        after = best - regret(altered[random], outcomes[random])
-        order = correlation(altered, returns).spearman
-        effects.append(Sensitivity(varied=varied, order=order, favourite_change=float(after - before)))
+        altered_returns = np.array(variation.returns)
+        outcome_after = best_outcome - regret(altered_returns[is_random], outcomes[is_random])
+        order = correlation(altered_returns, returns).spearman
+        effects.append(
+            Sensitivity(varied=variation, order=order, favourite_change=float(outcome_after - outcome_before))
+        )
     return tuple(sorted(effects, key=_largest_effect_first))
 
 

@@ -16,48 +16,50 @@ from esper_ab.contracts.wording import did_you_mean
 from esper_ab.trackers.settings import Tracking
 
 
-def arguments(function: str, given: Mapping[str, Any], declared: type) -> dict[str, Any]:
-    """Convert the arguments `given` to `function` to the types in the TypedDict `declared`.
+def arguments(function: str, given_arguments: Mapping[str, Any], declared_types: type) -> dict[str, Any]:
+    """Convert `given_arguments` of `function` to the types in the TypedDict `declared_types`.
 
     UsageError if that fails.
     """
-    kinds = get_type_hints(declared, include_extras=True)
-    for name in given:
+    kinds = get_type_hints(declared_types, include_extras=True)
+    for name in given_arguments:
         if name not in kinds:
             raise UsageError(f"{function}: no argument {name!r}; {did_you_mean(name, kinds)}")
-    return {name: typed(name, value, kinds[name]) for name, value in given.items()}
+    return {name: typed(name, value, kinds[name]) for name, value in given_arguments.items()}
 
 
-def typed(what: str, given: Any, kind: Any) -> Any:
+def typed(argument_name: str, given_value: Any, kind: Any) -> Any:
     """Convert an argument to the type `kind`; UsageError if the argument does not fit."""
-    value = given
-    if get_origin(kind) in (tuple, Sequence) and isinstance(given, Iterable) and not isinstance(given, str):
-        value = list(given)
+    value = given_value
+    if get_origin(kind) in (tuple, Sequence) and isinstance(given_value, Iterable) and not isinstance(given_value, str):
+        value = list(given_value)
     try:
         return msgspec.convert(plain(value), kind)
     except msgspec.ValidationError as error:
         reason = str(error).replace("`array`", "a list").replace("`", "")
-        raise UsageError(f"{what}={given!r}: {reason[0].lower()}{reason[1:]}") from None
+        raise UsageError(f"{argument_name}={given_value!r}: {reason[0].lower()}{reason[1:]}") from None
 
 
-def path_of(what: str, given: Any, otherwise: str = "") -> Path:
-    """Return the path given as an argument; UsageError if it is not one. `otherwise`: what else fits, "a plan or "."""
-    if not isinstance(given, str | os.PathLike) or not isinstance(os.fspath(given), str):
-        printable = visible_line(repr(given), 60)
-        raise UsageError(f"{what}={printable}: expected {otherwise}a path, as text or as a pathlib.Path")
-    return Path(given)
+def path_of(argument_name: str, given_value: Any, alternative: str = "") -> Path:
+    """Return the path given as an argument; UsageError if it is not one. `alternative`: as in "a plan or "."""
+    if not isinstance(given_value, str | os.PathLike) or not isinstance(os.fspath(given_value), str):
+        printable_value = visible_line(repr(given_value), 60)
+        raise UsageError(
+            f"{argument_name}={printable_value}: expected {alternative}a path, as text or as a pathlib.Path"
+        )
+    return Path(given_value)
 
 
-def change_tracking(before: Tracking, changes: Mapping[str, Any]) -> Tracking:
-    """Return `before` with `changes` applied; UsageError for an unknown name or a wrong value."""
-    not_here = ("description", "tags")  # set by the experiment and its variants
-    kinds = {field.name: field.type for field in msgspec.structs.fields(Tracking) if field.name not in not_here}
+def change_tracking(tracking_before: Tracking, changes: Mapping[str, Any]) -> Tracking:
+    """Return `tracking_before` with `changes` applied; UsageError for an unknown name or a wrong value."""
+    excluded_names = ("description", "tags")  # set by the experiment and its variants
+    kinds = {field.name: field.type for field in msgspec.structs.fields(Tracking) if field.name not in excluded_names}
     for name, value in changes.items():
         if name not in kinds:
             raise UsageError(f"set_tracking: no {name!r}; {did_you_mean(name, kinds)}")
         try:
             msgspec.convert(value, type=kinds[name], strict=True)
         except msgspec.ValidationError:
-            right = {bool: "True or False", str: "text"}.get(kinds[name]) or ", ".join(get_args(kinds[name]))
-            raise UsageError(f"set_tracking: {name}={value!r}: expected {right}") from None
-    return msgspec.structs.replace(before, **changes)
+            valid_words = {bool: "True or False", str: "text"}.get(kinds[name]) or ", ".join(get_args(kinds[name]))
+            raise UsageError(f"set_tracking: {name}={value!r}: expected {valid_words}") from None
+    return msgspec.structs.replace(tracking_before, **changes)

@@ -41,12 +41,12 @@ def audit_rewards(
     settings for all rewards, by dotted key. If `output_dir` is given, the data and the page are written there. Users'
     rewards run in a child process. Raises UsageError, with a one-line message, for invalid arguments.
     """
-    played = arguments("audit_rewards", options, RewardAuditOptions)
+    audit_options = arguments("audit_rewards", options, RewardAuditOptions)
     assignments = [
         Assignment(SHORT.get(key, key), value, f"settings[{key!r}]", Path.cwd(), is_text=False)
         for key, value in (settings or {}).items()
     ]
-    question = make_question(rewards=rewards, assignments=assignments, **played)
+    question = make_question(rewards=rewards, assignments=assignments, **audit_options)
     folder = None if output_dir is None else path_of("output_dir", output_dir)
     if folder is not None:
         check_folder(folder)

@@ -51,10 +51,10 @@ class ExperimentBuilder:
 
         `ppo__lr=1e-3` and `overrides={"ppo.lr": 1e-3}` are equivalent. `tags` and `run` are for trackers.
         """
-        own = _merge_overrides(overrides, settings, f"variant {name!r}")
+        own_overrides = _merge_overrides(overrides, settings, f"variant {name!r}")
         if isinstance(tags, list | tuple):  # `build` refuses anything else
             tags = list(tags)
-        return self._copy(variants=[*self.so_far.variants, ABVariant(name, description, own, tags, run)])
+        return self._copy(variants=[*self.so_far.variants, ABVariant(name, description, own_overrides, tags, run)])
 
     def set_runs_per_variant(self, runs: int) -> ExperimentBuilder:
         """Set the number of seeds; a verdict needs at least six."""
@@ -65,8 +65,8 @@ class ExperimentBuilder:
 
         A key that is already set gets the new value.
         """
-        new = _merge_overrides(overrides, settings, "set_base_config")
-        return self._copy(base_config={**self.so_far.base_config, **new})
+        new_settings = _merge_overrides(overrides, settings, "set_base_config")
+        return self._copy(base_config={**self.so_far.base_config, **new_settings})
 
     def set_tracking(self, **tracking: Any) -> ExperimentBuilder:
         """Choose the trackers that follow the experiment, as in `wandb="offline"` or `tensorboard=True`.
@@ -98,12 +98,12 @@ class ExperimentBuilder:
         return ExperimentBuilder(replace(self.so_far, **changes))
 
 
-def _merge_overrides(overrides: Overrides | None, settings: Overrides, where: str) -> Overrides:
+def _merge_overrides(overrides: Overrides | None, settings: Overrides, place: str) -> Overrides:
     """Merge the settings in `overrides` with those in keywords, by dotted key; UsageError if both set the same key."""
-    in_overrides: dict[str, Any] = {}
+    override_values: dict[str, Any] = {}
     if overrides is not None:
-        in_overrides = dotted(overrides)
-    in_keywords = dotted(settings)
-    for key in in_overrides.keys() & in_keywords.keys():
-        raise UsageError(f"{where}: {key} is set twice")
-    return {**in_overrides, **in_keywords}
+        override_values = dotted(overrides)
+    keyword_values = dotted(settings)
+    for key in override_values.keys() & keyword_values.keys():
+        raise UsageError(f"{place}: {key} is set twice")
+    return {**override_values, **keyword_values}

@@ -53,8 +53,8 @@ class ABExperiment:
         self.variants = [*self.variants, variant]
 
     def __setattr__(self, name: str, value: object) -> None:
-        known = [field.name for field in fields(ABExperiment)]
-        close = get_close_matches(name, known, n=1, cutoff=_MISTYPED)
-        if close and name not in known and len(name) >= _LONG:
+        known_names = [field.name for field in fields(ABExperiment)]
+        close = get_close_matches(name, known_names, n=1, cutoff=_MISTYPED)
+        if close and name not in known_names and len(name) >= _LONG:
             raise AttributeError(f"{name}: an experiment has no such attribute; did you mean {close[0]}?")
         super().__setattr__(name, value)

@@ -136,26 +136,28 @@ def compare_outcomes(
     `margin` is the smallest difference worth acting on, as one number or one per task. Raises UsageError, with a
     one-line message, if the data or an option is invalid.
     """
-    asked = arguments("compare_outcomes", options, OutcomeOptions) | {"margin": margin}
+    options_by_name = arguments("compare_outcomes", options, OutcomeOptions) | {"margin": margin}
     with _python_errors():
-        outcomes = _outcomes(data, columns, groups, asked)
+        outcomes = _outcomes(data, columns, groups, options_by_name)
         if outcomes.better:
-            asked = {"better": outcomes.better} | asked
-        return explored(outcomes.observations, asked)
+            options_by_name = {"better": outcomes.better} | options_by_name
+        return explored(outcomes.observations, options_by_name)
 
 
-def explored(observations: Observations, asked: Asked) -> OutcomeVerdicts:
-    """Compare all groups; `asked` holds the arguments of `compare_outcomes` by name."""
-    scales = _scales(observations.tasks, asked)
-    observations = at_level(observations, asked.get("level"), closed=bool(asked.get("closed_items")))
-    rule = _rule(asked)
-    scores = asked.get("scores", "")
+def explored(observations: Observations, options_by_name: Asked) -> OutcomeVerdicts:
+    """Compare all groups; `options_by_name` holds the arguments of `compare_outcomes` by name."""
+    scales = _scales(observations.tasks, options_by_name)
+    observations = at_level(
+        observations, options_by_name.get("level"), closed=bool(options_by_name.get("closed_items"))
+    )
+    rule = _rule(options_by_name)
+    scores = options_by_name.get("scores", "")
     check_units(scales, observations, ranges_of(observations.tasks, scores))
-    paired = asked.get("paired")
-    rows = asked.get("rows")
+    paired = options_by_name.get("paired")
+    rows = options_by_name.get("rows")
     questions = (
         *item_questions(observations, rows),
-        *direction_questions(observations.outcome_column, asked),
+        *direction_questions(observations.outcome_column, options_by_name),
         *questions_on(observations, scales, rule, paired=paired, rows=rows),
     )
     if questions:
@@ -178,28 +180,30 @@ def design_comparison(
     names of all. The first `choose` seeds are used only to choose the cells. The plan is written to `output_path` if
     that is given; an existing file is never replaced.
     """
-    asked = arguments("design_comparison", options, DesignOptions) | {"margin": margin}
+    options_by_name = arguments("design_comparison", options, DesignOptions) | {"margin": margin}
     with _python_errors():
-        plan = designed(typed("groups", groups, tuple[str, ...]), _seeds(seeds, asked.get("choose", 0)), asked)
+        plan = designed(
+            typed("groups", groups, tuple[str, ...]), _seeds(seeds, options_by_name.get("choose", 0)), options_by_name
+        )
         if output_path is not None:
             save_plan(plan, path_of("output_path", output_path))
     return plan
 
 
-def designed(groups: Sequence[str], seeds: Sequence[str], asked: Asked) -> AnalysisPlan:
-    """Make a plan; `asked` holds the arguments of `design_comparison` by name."""
-    if questions := tuple(direction_questions("", asked)):
+def designed(groups: Sequence[str], seeds: Sequence[str], options_by_name: Asked) -> AnalysisPlan:
+    """Make a plan; `options_by_name` holds the arguments of `design_comparison` by name."""
+    if questions := tuple(direction_questions("", options_by_name)):
         raise Unanswered("the plan", questions)
-    scales = _scales(asked.get("tasks") or ("",), asked)
+    scales = _scales(options_by_name.get("tasks") or ("",), options_by_name)
     for scale in scales:
         check_margin(scale.outcome, scale.margin, scale.task)
     return make_external_plan(
         groups,
         seeds,
         scales,
-        _rule(asked),
-        cells=tuple(asked.get("cells", ())),
-        choosing=asked.get("choose", 0),
+        _rule(options_by_name),
+        cells=tuple(options_by_name.get("cells", ())),
+        choosing=options_by_name.get("choose", 0),
     )
 
 
@@ -218,27 +222,27 @@ def judge_outcomes(
     a mapping from tasks to experiment directories.
     `scores` gives the outcomes that score 0 and 1 in performance profiles, as one text "WORST..TARGET" or one per task.
     """
-    asked = arguments("judge_outcomes", options, FileOptions)
+    options_by_name = arguments("judge_outcomes", options, FileOptions)
     with _python_errors():
         if isinstance(plan, AnalysisPlan):
-            held = plan
+            external_plan = plan
         else:
-            held = read_plan(path_of("plan", plan, "a plan or "))
+            external_plan = read_plan(path_of("plan", plan, "a plan or "))
         folders = _folders(data)
         if folders and (columns or groups):
             raise UsageError("columns and groups apply to a table; experiment directories have no columns")
         for _, folder in folders:
             refuse_joint(folder, "judge_outcomes", by_task=True)
-        if held.evaluation is not None:
-            observations = read_orders(held, _paths(data))
+        if external_plan.evaluation is not None:
+            observations = read_orders(external_plan, _paths(data))
         elif folders:
-            observations = read_experiments(folders, held.scales)
+            observations = read_experiments(folders, external_plan.scales)
         else:
             try:
-                observations = _outcomes(data, columns, groups, asked).observations
+                observations = _outcomes(data, columns, groups, options_by_name).observations
             except Unanswered as error:
                 refuse_for_plan(error)
-        return judged(held, observations, scores)
+        return judged(external_plan, observations, scores)
 
 
 def judged(plan: AnalysisPlan, observations: Observations, scores: ByTask) -> OutcomeVerdicts:
@@ -278,26 +282,26 @@ def _folders(data: Any) -> list[tuple[str, Path]]:
     return [(task, Path(path)) for task, path in data.items()]
 
 
-def _outcomes(data: Any, columns: Mapping[str, str] | None, groups: Sequence[str], asked: Asked) -> Outcomes:
+def _outcomes(data: Any, columns: Mapping[str, str] | None, groups: Sequence[str], options_by_name: Asked) -> Outcomes:
     """Read outcomes from files and folders, or from data in memory."""
     if not isinstance(columns, Mapping | None):
         raise UsageError(
             f"columns must map names of esper_ab to names in the data, as in {{'group': 'algorithm'}}, not {columns!r}"
         )
-    named = typed("groups", groups, tuple[str, ...])
-    runs = asked.get("runs", "")
-    steps = StepRule(asked.get("at"), asked.get("mean_last"))
+    group_names = typed("groups", groups, tuple[str, ...])
+    runs = options_by_name.get("runs", "")
+    steps = StepRule(options_by_name.get("at"), options_by_name.get("mean_last"))
     paths = _paths(data)
     if not paths:
         if runs or steps.given:
             raise UsageError("runs, at and mean_last apply to files and folders")
-        return Outcomes(read_data(data, columns, named, asked.get("rows")))
+        return Outcomes(read_data(data, columns, group_names, options_by_name.get("rows")))
     rules = ReadingRules(
         names=columns or {},
-        groups=named,
+        groups=group_names,
         runs=runs,
-        rows=asked.get("rows"),
-        control=asked.get("control") or "",
+        rows=options_by_name.get("rows"),
+        control=options_by_name.get("control") or "",
         steps=steps,
     )
     outcomes = read_outcomes(paths, rules)
@@ -315,14 +319,16 @@ def _paths(data: Any) -> list[Path]:
     return []
 
 
-def _scales(tasks: Sequence[str], asked: Asked) -> tuple[Scale, ...]:
-    options = {key: asked[key] for key in ("margin", "better", "unit", "label", "worst") if key in asked}
+def _scales(tasks: Sequence[str], options_by_name: Asked) -> tuple[Scale, ...]:
+    options = {
+        key: options_by_name[key] for key in ("margin", "better", "unit", "label", "worst") if key in options_by_name
+    }
     return scales_of(tasks, **options)
 
 
-def _rule(asked: Asked) -> Rule:
-    options = {key: value for key, value in asked.items() if key in Rule.__struct_fields__}
-    return Rule(**options | {"looks": tuple(asked.get("looks", ()))})
+def _rule(options_by_name: Asked) -> Rule:
+    options = {key: value for key, value in options_by_name.items() if key in Rule.__struct_fields__}
+    return Rule(**options | {"looks": tuple(options_by_name.get("looks", ()))})
 
 
 def _seeds(seeds: Any, choose: int) -> tuple[str, ...]:

@@ -44,13 +44,15 @@ def load_declaration(path: Path) -> DeclaredExperiment:
     with _reading(path):
         experiments = _find_experiments(path)
     # Equal experiments count as one.
-    different = {
-        msgspec.json.encode((asked, declared.about, declared.tracking)): f"{symbol} ({asked.name})"
-        for symbol, declared, asked in experiments
+    different_experiments = {
+        msgspec.json.encode(
+            (asked_experiment, declared_experiment.about, declared_experiment.tracking)
+        ): f"{symbol} ({asked_experiment.name})"
+        for symbol, declared_experiment, asked_experiment in experiments
     }
-    if len(different) > 1:
-        named = ", ".join(different.values())
-        raise UsageError(f"{path} has several experiments: {named}; put each into a file of its own")
+    if len(different_experiments) > 1:
+        names_words = ", ".join(different_experiments.values())
+        raise UsageError(f"{path} has several experiments: {names_words}; put each into a file of its own")
     return experiments[0][1]
 
 
@@ -83,7 +85,7 @@ def _bound(body: Iterable[ast.AST]) -> Iterator[str]:
             if any(ast.unparse(base).endswith("ABExperiment") for base in node.bases):
                 yield "experiment"
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield from (imported.asname or imported.name for imported in node.names)
+            yield from (import_alias.asname or import_alias.name for import_alias in node.names)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
             yield from (name.id for name in names if isinstance(name.ctx, ast.Store))
@@ -114,19 +116,19 @@ def _find_experiments(path: Path) -> list[tuple[str, DeclaredExperiment, AskedEx
     sys.modules[module.__name__] = module
     PROCESS_EXIT.needs_teardown = True
     _run_guarded(path, lambda: exec(code, module.__dict__))
-    named: dict[str, Any] = {}
+    named_values: dict[str, Any] = {}
     classes: dict[str, Any] = {}
     for symbol, value in vars(module).items():
         if isinstance(value, FunctionType | type) and value.__module__ != module.__name__:
             continue  # imported
         if _FACTORY.fullmatch(symbol):
-            named[symbol] = value
+            named_values[symbol] = value
         if isinstance(value, type) and issubclass(value, ABExperiment):
             classes[symbol] = value
-    chosen = _callable_without_arguments(named) or _callable_without_arguments(classes)
-    if not chosen:
-        raise UsageError(_explain_nothing(path, named, module))
-    return [(symbol, *_make(path, symbol, value)) for symbol, value in chosen.items()]
+    chosen_values = _callable_without_arguments(named_values) or _callable_without_arguments(classes)
+    if not chosen_values:
+        raise UsageError(_explain_nothing(path, named_values, module))
+    return [(symbol, *_make(path, symbol, value)) for symbol, value in chosen_values.items()]
 
 
 def _callable_without_arguments(values: dict[str, Any]) -> dict[str, Any]:
@@ -140,8 +142,8 @@ def _compile(path: Path) -> CodeType:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except SyntaxError as error:
-        where = f"{path}:{error.lineno}" if error.lineno else str(path)
-        raise UsageError(f"{where}: {error.msg}") from None
+        place = f"{path}:{error.lineno}" if error.lineno else str(path)
+        raise UsageError(f"{place}: {error.msg}") from None
     except ValueError as error:  # null bytes
         raise UsageError(f"{path}: not Python: {error}") from None
 
@@ -153,13 +155,13 @@ def _run_guarded(path: Path, action: Callable[[], Made]) -> Made:
     except USER_FAULTS as error:
         frames = traceback.walk_tb(error.__traceback__)
         lines = [line for frame, line in frames if frame.f_code.co_filename == str(path)]
-        where = f"{path}:{lines[-1]}" if lines else str(path)
-        first = (str(error).splitlines() or [""])[0]
+        place = f"{path}:{lines[-1]}" if lines else str(path)
+        first_line = (str(error).splitlines() or [""])[0]
         if isinstance(error, EsperError):
-            message = first
+            message = first_line
         else:
-            message = f"{type(error).__name__}: {first}".removesuffix(": ")
-        raise UsageError(visible_line(f"{where}: {message}", _MESSAGE_CHARS)) from None
+            message = f"{type(error).__name__}: {first_line}".removesuffix(": ")
+        raise UsageError(visible_line(f"{place}: {message}", _MESSAGE_CHARS)) from None
 
 
 def _needed_arguments(value: object) -> tuple[str, ...]:
@@ -170,24 +172,24 @@ def _needed_arguments(value: object) -> tuple[str, ...]:
         parameters = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):
         return ()
-    given = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    optional_kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return tuple(
         parameter.name
         for parameter in parameters
-        if parameter.default is parameter.empty and parameter.kind not in given
+        if parameter.default is parameter.empty and parameter.kind not in optional_kinds
     )
 
 
-def _explain_nothing(path: Path, named: dict[str, Any], module: ModuleType) -> str:
+def _explain_nothing(path: Path, named_values: dict[str, Any], module: ModuleType) -> str:
     """Explain why the file has no experiment."""
-    for symbol, value in named.items():
-        needed = ", ".join(_needed_arguments(value))
-        return f"{_place(path, value)}: {symbol} needs {needed}, but is called without arguments; add defaults"
-    wanted = "define create_NAME_experiment(), get_experiment() or experiment in it"
-    imported = [name for name in vars(module) if _FACTORY.fullmatch(name) and name != "create_experiment"]
-    if imported:
-        return f"{path}: no experiment of its own (it imports {', '.join(imported)}); {wanted}"
-    return f"{path}: no experiment; {wanted}"
+    for symbol, value in named_values.items():
+        needed_words = ", ".join(_needed_arguments(value))
+        return f"{_place(path, value)}: {symbol} needs {needed_words}, but is called without arguments; add defaults"
+    remedy = "define create_NAME_experiment(), get_experiment() or experiment in it"
+    imported_names = [name for name in vars(module) if _FACTORY.fullmatch(name) and name != "create_experiment"]
+    if imported_names:
+        return f"{path}: no experiment of its own (it imports {', '.join(imported_names)}); {remedy}"
+    return f"{path}: no experiment; {remedy}"
 
 
 def _place(path: Path, value: object) -> str:
@@ -199,17 +201,17 @@ def _place(path: Path, value: object) -> str:
 
 def _make(path: Path, symbol: str, value: Any) -> tuple[DeclaredExperiment, AskedExperiment]:
     """Build the experiment that is defined by `symbol`, calling `value` if it is callable."""
-    where = _place(path, value)
+    place = _place(path, value)
     if inspect.iscoroutinefunction(value):
-        raise UsageError(f"{where}: {symbol} is async, but is called without await; define it without async")
+        raise UsageError(f"{place}: {symbol} is async, but is called without await; define it without async")
     experiment = _run_guarded(path, value) if callable(value) else value
     if isinstance(experiment, ExperimentBuilder):
-        raise UsageError(f"{where}: '{symbol}' is not built yet; end it with .build()")
+        raise UsageError(f"{place}: '{symbol}' is not built yet; end it with .build()")
     if not isinstance(experiment, ABExperiment):
-        called = "()" if callable(value) else ""
-        raise UsageError(f"{where}: '{symbol}{called}' must be an ABExperiment, not {type(experiment).__name__}")
+        call_words = "()" if callable(value) else ""
+        raise UsageError(f"{place}: '{symbol}{call_words}' must be an ABExperiment, not {type(experiment).__name__}")
     try:
-        declared = parse_declaration(experiment, path.parent)
-        return declared, declared.asked
+        declaration = parse_declaration(experiment, path.parent)
+        return declaration, declaration.asked
     except UsageError as error:
-        raise UsageError(f"{where}: {symbol}: {error}") from None
+        raise UsageError(f"{place}: {symbol}: {error}") from None

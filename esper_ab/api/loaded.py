@@ -78,12 +78,12 @@ class LoadedExperiment:
     The tables have the columns of docs/sql.md. Numbers have the units that the plan declares; times are UTC.
     """
 
-    def __init__(self, path: Path, loaded: Loaded) -> None:
+    def __init__(self, path: Path, loaded_journal: Loaded) -> None:
         """Create the snapshot of a loaded journal."""
         self.path = path
-        self.history: History = loaded.history
-        self.state: ExperimentState = state_of(loaded.history, held=loaded.held)
-        self._lines = loaded.lines
+        self.history: History = loaded_journal.history
+        self.state: ExperimentState = state_of(loaded_journal.history, held=loaded_journal.held)
+        self._lines = loaded_journal.lines
 
     @property
     def name(self) -> str:
@@ -154,10 +154,10 @@ class LoadedExperiment:
 
         if name not in self.figures:
             raise UsageError(f"no figure {name!r}; {did_you_mean(name, self.figures)}")
-        drawn = figure(name, self._content)
-        if drawn is None:
+        drawing = figure(name, self._content)
+        if drawing is None:
             raise UsageError(f"no figure {name!r} for {self.path}: the experiment has no records for it")
-        return drawn
+        return drawing
 
     def policy(self, group: str, replicate: int) -> Policy:
         """Load the trained policy of one run. Torch is imported, but code from the file is never executed.
@@ -177,8 +177,8 @@ class LoadedExperiment:
         try:
             sha256 = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
         except OSError as error:
-            why = f"{error.strerror}; the journal records it as the policy of {run.ref.name}"
-            raise UsageError(f"{path}: {why}") from None
+            reason = f"{error.strerror}; the journal records it as the policy of {run.ref.name}"
+            raise UsageError(f"{path}: {reason}") from None
         if sha256 != run.evaluation.policy_sha256:
             raise UsageError(f"{path} is not the policy that was evaluated: its sha256 differs from the journal's")
         try:

@@ -22,13 +22,13 @@ class ByPair(dict[tuple[str, str], Found]):
     """
 
     def __missing__(self, pair: object) -> Found:
-        listed = ", ".join(f"{a} - {b}" for a, b in self) or "none"
+        pair_words = ", ".join(f"{a} - {b}" for a, b in self) or "none"
         match pair:
             case (str(a), str(b)) if (b, a) in self:
                 raise NoSuchName(f"no comparison {a} - {b}; use {b} - {a}, with the signs reversed")
             case (str(a), str(b)):
-                raise NoSuchName(f"no comparison {a} - {b}; comparisons: {listed}")
-        raise NoSuchName(f"{pair!r} is not a pair of groups, as in verdicts[a, b]; comparisons: {listed}")
+                raise NoSuchName(f"no comparison {a} - {b}; comparisons: {pair_words}")
+        raise NoSuchName(f"{pair!r} is not a pair of groups, as in verdicts[a, b]; comparisons: {pair_words}")
 
 
 def verdicts_of(comparisons: Iterable[Comparison]) -> dict[tuple[str, str], str]:

@@ -50,9 +50,9 @@ def parse_experiment(experiment: ABExperiment, folder: Path | None = None) -> As
 
 def parse_declaration(experiment: ABExperiment, folder: Path) -> DeclaredExperiment:
     """Read `experiment` without parsing its settings; UsageError if a name, a variant or a text is invalid."""
-    for what in ("name", "description", "date", "wandb_project", "wandb_entity"):
-        if not isinstance(value := getattr(experiment, what), str):
-            raise UsageError(f"the {what} of an experiment must be text, not {value!r}")
+    for attribute in ("name", "description", "date", "wandb_project", "wandb_entity"):
+        if not isinstance(value := getattr(experiment, attribute), str):
+            raise UsageError(f"the {attribute} of an experiment must be text, not {value!r}")
     check_name(experiment.name, "experiment")
     _check_variants(experiment)
     file = FileSettings(
@@ -63,53 +63,53 @@ def parse_declaration(experiment: ABExperiment, folder: Path) -> DeclaredExperim
 
 
 def _check_variants(experiment: ABExperiment) -> None:
-    where = f"experiment {experiment.name!r}"
+    place = f"experiment {experiment.name!r}"
     names = []
     for variant in experiment.variants:
         if not isinstance(variant, ABVariant):
-            raise UsageError(f"{where}: a variant must be an ABVariant, not {variant!r}")
-        for what in ("name", "description", "run"):
-            if not isinstance(value := getattr(variant, what), str):
-                raise UsageError(f"{where}: the {what} of a variant must be text, not {value!r}")
+            raise UsageError(f"{place}: a variant must be an ABVariant, not {variant!r}")
+        for attribute in ("name", "description", "run"):
+            if not isinstance(value := getattr(variant, attribute), str):
+                raise UsageError(f"{place}: the {attribute} of a variant must be text, not {value!r}")
         if variant.name in names:
-            raise UsageError(f"{where}: there are two variants {variant.name!r}; rename one of them")
+            raise UsageError(f"{place}: there are two variants {variant.name!r}; rename one of them")
         if not isinstance(variant.tags, list | tuple) or not all(isinstance(tag, str) for tag in variant.tags):
             raise UsageError(f"variant {variant.name!r}: tags must be a list, as in ['a', 'b'], not {variant.tags!r}")
         names.append(variant.name)
     if not names:
-        raise UsageError(f"{where} has no variant; add one, or two to compare")
+        raise UsageError(f"{place} has no variant; add one, or two to compare")
 
 
 def _common(experiment: ABExperiment, folder: Path) -> Iterator[Assignment]:
-    where = f"experiment {experiment.name!r}"
-    yield Assignment("name", experiment.name, f"{where}, name", folder, is_text=False)
+    place = f"experiment {experiment.name!r}"
+    yield Assignment("name", experiment.name, f"{place}, name", folder, is_text=False)
     if experiment.runs_per_variant is not None:
         yield Assignment(
             "seeds",
             plain(experiment.runs_per_variant),
-            f"{where}, runs per variant",
+            f"{place}, runs per variant",
             folder,
             is_text=False,
         )
-    yield from _assignments(experiment.base_config, f"{where}, base config", folder)
+    yield from _assignments(experiment.base_config, f"{place}, base config", folder)
 
 
 def _own(variant: ABVariant, folder: Path) -> Iterator[Assignment]:
-    where = f"variant {variant.name!r}"
-    for assignment in _assignments(variant.overrides, where, folder):
+    place = f"variant {variant.name!r}"
+    for assignment in _assignments(variant.overrides, place, folder):
         if assignment.key in EXPERIMENT_FIELDS:
             key = assignment.key.replace(".", "__")
-            raise UsageError(f"{where}: {key} cannot differ between variants; use set_base_config({key}=…) for all")
+            raise UsageError(f"{place}: {key} cannot differ between variants; use set_base_config({key}=…) for all")
         yield assignment
 
 
-def _assignments(settings: Overrides, where: str, folder: Path) -> Iterator[Assignment]:
+def _assignments(settings: Overrides, place: str, folder: Path) -> Iterator[Assignment]:
     try:
         values = dotted(settings)
     except UsageError as error:
-        raise UsageError(f"{where}: {error}") from None
+        raise UsageError(f"{place}: {error}") from None
     yield from (
-        Assignment(SHORT.get(key, key), value, f"{where}: {key}", folder, is_text=False)
+        Assignment(SHORT.get(key, key), value, f"{place}: {key}", folder, is_text=False)
         for key, value in values.items()
     )
 
@@ -130,11 +130,11 @@ def tracking_of(experiment: ABExperiment) -> Tracking:
         tracking = msgspec.structs.replace(tracking, wandb_project=f"ab_test_{experiment.name}_{experiment.date}")
     tags = {}
     for variant in experiment.variants:
-        own = tuple(variant.tags)
+        own_tags = tuple(variant.tags)
         if variant.run:
-            own += (variant.run,)
-        if own:
-            tags[variant.name] = own
+            own_tags += (variant.run,)
+        if own_tags:
+            tags[variant.name] = own_tags
     return msgspec.structs.replace(tracking, description=experiment.description, tags=tags)
 
 

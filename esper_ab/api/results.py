@@ -77,15 +77,15 @@ class Results(Mapping[str, list[RunResult]]):
         """Headline, sentence and warnings of every comparison, one per line."""
         lines = list[str]()
         for comparison in self.comparisons:
-            headline, *marked = comparison.answer
-            lines += [headline, comparison.sentence, *marked]
+            headline, *marked_lines = comparison.answer
+            lines += [headline, comparison.sentence, *marked_lines]
         return "\n".join(lines)
 
     @property
     def failures(self) -> dict[str, list[RunResult]]:
         """A mapping from each variant with runs that have no result to those runs."""
-        failed = {name: [run for run in runs if not run.success] for name, runs in self.items()}
-        return {name: runs for name, runs in failed.items() if runs}
+        failed_runs = {name: [run for run in runs if not run.success] for name, runs in self.items()}
+        return {name: runs for name, runs in failed_runs.items() if runs}
 
     @property
     def loaded(self) -> LoadedExperiment:
@@ -117,8 +117,8 @@ class Results(Mapping[str, list[RunResult]]):
         """Return a text with the successes by variant, the reasons for failures, and the verdicts."""
         lines = [f"{self.path}: {self.error}" if self.error else str(self.path)]
         for name, runs in self.items():
-            done = sum(run.success for run in runs)
-            lines.append(f"{name}: {done} of {len(runs)} runs done")
+            done_count = sum(run.success for run in runs)
+            lines.append(f"{name}: {done_count} of {len(runs)} runs done")
         return "\n".join([*lines, *self.failure_lines, self.verdict])
 
     def _repr_html_(self) -> str:
@@ -139,13 +139,13 @@ def early_end(failure: EsperError | None, path: Path, history: History) -> str:
     if failure is None:
         return ""
     lines = str(failure).splitlines()
-    first, *later = [line for line in lines if not line.startswith(_GO_ON)]
-    parts = [first]
-    if later and not later[-1].startswith(" "):
-        parts.append(later[-1])  # the consequence, below the log
+    first_line, *later_lines = [line for line in lines if not line.startswith(_GO_ON)]
+    parts = [first_line]
+    if later_lines and not later_lines[-1].startswith(" "):
+        parts.append(later_lines[-1])  # the consequence, below the log
     words = [str(path)]
-    if died := next((entry.run_name for entry in reversed(history.incidents) if entry.category in _DEATHS), ""):
-        words.append(died)
+    if dead_run := next((entry.run_name for entry in reversed(history.incidents) if entry.category in _DEATHS), ""):
+        words.append(dead_run)
     parts.append(f"see `{shell_command('logs', *words)}`")
     parts += [f"{_GO_ON}`{line.removeprefix(_GO_ON)}`" for line in lines if line.startswith(_GO_ON)]
     return "; ".join(parts)

@@ -91,7 +91,7 @@ def run_ab_test(
     and DiskFull.
     """
     _check_built(experiment)
-    checked = arguments(
+    options_by_name = arguments(
         "run_ab_test",
         {
             "parallel_runs": parallel_runs,
@@ -104,7 +104,9 @@ def run_ab_test(
     )
     declared = parse_declaration(experiment, Path.cwd())
     with spelled(in_python()):
-        return run_declared("run_ab_test", declared, output_dir, checked, watched=checked.get("verbose", False))
+        return run_declared(
+            "run_ab_test", declared, output_dir, options_by_name, is_watched=options_by_name.get("verbose", False)
+        )
 
 
 def _check_built(experiment: object) -> None:
@@ -117,44 +119,51 @@ def _check_built(experiment: object) -> None:
 
 
 def run_declared(
-    function: str, declared: DeclaredExperiment, output_dir: str | Path, checked: Mapping[str, Any], *, watched: bool
+    function: str,
+    declaration: DeclaredExperiment,
+    output_dir: str | Path,
+    options_by_name: Mapping[str, Any],
+    *,
+    is_watched: bool,
 ) -> Results:
     """Plan and run an experiment, and return its results.
 
-    `function`: the name of the caller's, for messages; `checked` has its other arguments by name.
+    `function`: the name of the caller's, for messages; `options_by_name` has its other arguments by name.
     """
     failure: EsperError | None = None
-    launcher = make_launcher(_asked_launcher(checked))
+    launcher = make_launcher(_asked_launcher(options_by_name))
     _check_process(launcher, function)
-    check_tracking(declared.tracking)
+    check_tracking(declaration.tracking)
     campaign = Campaign(
-        parts=(Part(name="", asked=_limited(declared.asked, checked)),),
+        parts=(Part(name="", asked=_limited(declaration.asked, options_by_name)),),
         output_dir=path_of("output_dir", output_dir),
-        tracking=declared.tracking,
-        about=declared.about,
+        tracking=declaration.tracking,
+        about=declaration.about,
     )
     plan = plan_campaign(campaign, launcher)
-    if checked.get("verbose", False):
+    if options_by_name.get("verbose", False):
         click.echo(typeable(describe(plan)))
-    with claim(plan) as claimed:
+    with claim(plan) as claimed_plan:
         try:
-            run(claimed, RunOptions(watched=watched, limits=_death_limit(checked)))
+            run(claimed_plan, RunOptions(watched=is_watched, limits=_death_limit(options_by_name)))
         except (WorkerFailed, WorkerHung) as error:
             failure = error
-    content = write_report(claimed.directory).content
-    return Results(claimed.directory, content, early_end(failure, claimed.directory, content.history))
+    content = write_report(claimed_plan.directory).content
+    return Results(claimed_plan.directory, content, early_end(failure, claimed_plan.directory, content.history))
 
 
-def _asked_launcher(checked: Mapping[str, Any]) -> AskedLauncher:
+def _asked_launcher(options_by_name: Mapping[str, Any]) -> AskedLauncher:
     """Return the launcher options among the arguments of the call."""
-    return AskedLauncher(**{key: checked[key] for key in AskedLauncher.__struct_fields__ if key in checked})
+    return AskedLauncher(
+        **{key: options_by_name[key] for key in AskedLauncher.__struct_fields__ if key in options_by_name}
+    )
 
 
-def _death_limit(checked: Mapping[str, Any]) -> Limits:
+def _death_limit(options_by_name: Mapping[str, Any]) -> Limits:
     """Return how often the worker of a run may die before the seed is given up."""
-    if not checked.get("retry_failed_runs", True):
+    if not options_by_name.get("retry_failed_runs", True):
         return Limits(deaths=1)
-    return Limits(deaths=1 + checked.get("max_retries", _RETRIES))
+    return Limits(deaths=1 + options_by_name.get("max_retries", _RETRIES))
 
 
 def _check_process(launcher: Launcher, function: str) -> None:
@@ -177,15 +186,21 @@ def _check_process(launcher: Launcher, function: str) -> None:
         )
 
 
-def _limited(asked: AskedExperiment, checked: Mapping[str, Any]) -> AskedExperiment:
+def _limited(asked_experiment: AskedExperiment, options_by_name: Mapping[str, Any]) -> AskedExperiment:
     """Apply the name and the limit on parallel runs from the call; UsageError if the arguments conflict."""
-    most = checked.get("max_parallel_runs")
-    parallel = checked.get("parallel_runs", True)
-    name = checked.get("name", "")
-    if not parallel and (most or 1) > 1:
-        raise UsageError(f"max_parallel_runs={most} contradicts parallel_runs=False, which trains one run at a time")
+    most_parallel = options_by_name.get("max_parallel_runs")
+    parallel = options_by_name.get("parallel_runs", True)
+    name = options_by_name.get("name", "")
+    if not parallel and (most_parallel or 1) > 1:
+        raise UsageError(
+            f"max_parallel_runs={most_parallel} contradicts parallel_runs=False, which trains one run at a time"
+        )
     if name:
         check_name(name, "name")
     if not parallel:
-        most = 1
-    return msgspec.structs.replace(asked, name=name or asked.name, max_parallel=most or asked.max_parallel)
+        most_parallel = 1
+    return msgspec.structs.replace(
+        asked_experiment,
+        name=name or asked_experiment.name,
+        max_parallel=most_parallel or asked_experiment.max_parallel,
+    )

@@ -12,34 +12,34 @@ from esper_ab.contracts.errors import UsageError
 Overrides: TypeAlias = Mapping[str, Any]  # settings by key: "ppo.lr", "ppo__lr", or nested as in a TOML file
 
 
-def dotted(settings: Overrides, above: str = "") -> dict[str, Any]:
+def dotted(settings: Overrides, prefix: str = "") -> dict[str, Any]:
     """Flatten settings to dotted keys: `{"ppo__lr": 1}` and `{"ppo": {"lr": 1}}` become `{"ppo.lr": 1}`.
 
     Raises UsageError if a key is not text, if a key is set twice, or if settings contain themselves.
     """
     try:
-        return _flattened(settings, above)
+        return _flattened(settings, prefix)
     except RecursionError:
         raise UsageError("settings must not contain themselves") from None
 
 
-def _flattened(settings: Overrides, above: str) -> dict[str, Any]:
+def _flattened(settings: Overrides, prefix: str) -> dict[str, Any]:
     if not isinstance(settings, Mapping):
         raise UsageError(f"settings must be given by key, as in {{'ppo.lr': 1e-3}}, not {settings!r}")
-    flat: dict[str, Any] = {}
-    for written, value in settings.items():
-        if not isinstance(written, str):
-            raise UsageError(f"the key of a setting must be text, as in 'ppo.lr', not {written!r}")
-        key = above + written.replace("__", ".")
+    flat_settings: dict[str, Any] = {}
+    for written_key, value in settings.items():
+        if not isinstance(written_key, str):
+            raise UsageError(f"the key of a setting must be text, as in 'ppo.lr', not {written_key!r}")
+        key = prefix + written_key.replace("__", ".")
         if isinstance(value, Mapping):
-            below = _flattened(value, f"{key}.")
+            inner_settings = _flattened(value, f"{key}.")
         else:
-            below = {key: value}
-        for name, setting in below.items():
-            if name in flat:
+            inner_settings = {key: value}
+        for name, setting in inner_settings.items():
+            if name in flat_settings:
                 raise UsageError(f"{name} is set twice")
-            flat[name] = plain(setting)
-    return flat
+            flat_settings[name] = plain(setting)
+    return flat_settings
 
 
 def plain(value: Any) -> Any:

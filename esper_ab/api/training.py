@@ -83,7 +83,7 @@ def compare_training(
     if progress is None:
         progress = checked.get("verbose", False) or _is_seen()
     with spelled(in_python(_NAMES)):
-        return run_declared("compare_training", declared, output_dir, checked, watched=bool(progress))
+        return run_declared("compare_training", declared, output_dir, checked, is_watched=bool(progress))
 
 
 def _check_names(options: Iterable[str]) -> None:

@@ -66,10 +66,10 @@ def _write_over_all(directory: Path, form: Form) -> WrittenAnswer:
     from esper_ab.report.joint import render_joint_brief, render_joint_json, write_joint_report
     from esper_ab.report.text import render_text
 
-    joint = read_joint(directory)
+    joint_experiment = read_joint(directory)
     plan = read_plan(directory / PLAN_NAME)
     with waiting("writing the report"):
-        result = judge_directory(directory, joint, plan)
+        result = judge_directory(directory, joint_experiment, plan)
         document = write_joint_report(directory, result)
     if form == "json":
         text = render_joint_json(result)

@@ -29,48 +29,66 @@ def belonging(
         )
     codes = {user.reference: user.sha256 for user in machine.user_rewards}
     by_group = {
-        group.name: [scored for scored in reward_audit.answer.scored if _is(scored, group.settings.reward, codes)]
+        group.name: [
+            scored_reward
+            for scored_reward in reward_audit.answer.scored
+            if _is(scored_reward, group.settings.reward, codes)
+        ]
         for group in learning
     }
-    kept = tuple({scored.reward.name: scored for several in by_group.values() for scored in several}.values())
-    if not kept:
-        audited = ", ".join(scored.reward.name for scored in reward_audit.answer.scored)
+    covered_rewards = tuple(
+        {
+            scored_reward.reward.name: scored_reward
+            for group_rewards in by_group.values()
+            for scored_reward in group_rewards
+        }.values()
+    )
+    if not covered_rewards:
+        audited = ", ".join(scored_reward.reward.name for scored_reward in reward_audit.answer.scored)
         raise UsageError(
             "--reward-audit: no group learns from an audited reward with the constants of the audit; audited: "
             f"{audited}"
         )
-    lacking = ", ".join(name for name, several in by_group.items() if not several)
-    notes = (f"The reward audit does not cover {lacking}.",) if lacking else ()
-    own = replace(
+    lacking_groups = ", ".join(name for name, group_rewards in by_group.items() if not group_rewards)
+    notes = (f"The reward audit does not cover {lacking_groups}.",) if lacking_groups else ()
+    covered_audit = replace(
         reward_audit,
-        question=replace(reward_audit.question, rewards=tuple(scored.reward for scored in kept)),
-        answer=replace(reward_audit.answer, scored=kept),
+        question=replace(
+            reward_audit.question, rewards=tuple(scored_reward.reward for scored_reward in covered_rewards)
+        ),
+        answer=replace(reward_audit.answer, scored=covered_rewards),
     )
-    return own, notes
+    return covered_audit, notes
 
 
 def _list_differences(reward_audit: RewardAudit, experiment: ResolvedExperiment, learning: list[Group]) -> list[str]:
     """List the differences between the audited hosts and those of the experiment."""
-    asked = reward_audit.question
-    audited = {"task": asked.task, "steps": asked.steps, "slots": reward_audit.answer.slots}
-    planned = {"task": experiment.task, "steps": experiment.steps, "slots": experiment.slots}
-    differences = [f"{key} was {audited[key]} and is {planned[key]}" for key in planned if audited[key] != planned[key]]
+    question = reward_audit.question
+    audited = {"task": question.task, "steps": question.steps, "slots": reward_audit.answer.slots}
+    planned_values = {"task": experiment.task, "steps": experiment.steps, "slots": experiment.slots}
+    differences = [
+        f"{key} was {audited[key]} and is {planned_values[key]}"
+        for key in planned_values
+        if audited[key] != planned_values[key]
+    ]
     for group in learning:
         growth = group.settings.growth
-        names = [name for name in growth.__struct_fields__ if getattr(growth, name) != getattr(asked.growth, name)]
+        names = [name for name in growth.__struct_fields__ if getattr(growth, name) != getattr(question.growth, name)]
         differences += [
-            f"growth.{name} was {getattr(asked.growth, name)} and is {getattr(growth, name)} in {group.name}"
+            f"growth.{name} was {getattr(question.growth, name)} and is {getattr(growth, name)} in {group.name}"
             for name in names
         ]
     return differences
 
 
-def _is(scored: Scored, reward: RewardSettings, codes: Mapping[str, str]) -> bool:
-    """Whether `reward` is the reward in `scored`, with equal constants and the same mode or function code."""
-    mine = reward.mode
-    own = scored.reward.settings
-    if replace(own, mode=mine) != reward:
+def _is(scored_reward: Scored, reward: RewardSettings, codes: Mapping[str, str]) -> bool:
+    """Whether `reward` is the reward in `scored_reward`, with equal constants and the same mode or function code."""
+    planned_mode = reward.mode
+    scored_settings = scored_reward.reward.settings
+    if replace(scored_settings, mode=planned_mode) != reward:
         return False
-    sha256 = codes.get(mine, "")
-    same_code = scored.sha256 == sha256 and own.mode.rpartition(":")[2] == mine.rpartition(":")[2]
-    return same_code if ":" in mine else own.mode == mine
+    sha256 = codes.get(planned_mode, "")
+    same_code = (
+        scored_reward.sha256 == sha256 and scored_settings.mode.rpartition(":")[2] == planned_mode.rpartition(":")[2]
+    )
+    return same_code if ":" in planned_mode else scored_settings.mode == planned_mode

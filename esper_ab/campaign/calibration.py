@@ -57,13 +57,13 @@ def _start_or_resume(plan: CampaignPlan, options: RunOptions, resume_command: Ca
     UsageError if the directory has a different experiment.
     """
     if not begun(plan.directory):
-        with claim(plan) as claimed:
-            directory = claimed.directory
-            with naming(resume_command(directory), instead_of=_resumed(claimed)):
-                run(claimed, options)
-            return claimed
+        with claim(plan) as claimed_plan:
+            directory = claimed_plan.directory
+            with naming(resume_command(directory), replaced_command=_resumed(claimed_plan)):
+                run(claimed_plan, options)
+            return claimed_plan
     directory = plan.directory
-    with naming(resume_command(directory), instead_of=_resumed(plan)):
+    with naming(resume_command(directory), replaced_command=_resumed(plan)):
         history = load(directory).history
         if history.plan.digest != plan.parts[0].plan.digest:
             raise UsageError(
@@ -84,7 +84,7 @@ def _resumed(plan: CampaignPlan) -> str:
 def _try_determinism(plan: CampaignPlan, resume_command: str) -> bool:
     """Whether the two runs of a small paired replicate, which use two lanes, have the same records."""
     (part,) = plan.parts
-    small = msgspec.structs.replace(
+    small_experiment = msgspec.structs.replace(
         part.asked,
         name="determinism",
         unpaired=False,
@@ -93,13 +93,13 @@ def _try_determinism(plan: CampaignPlan, resume_command: str) -> bool:
         episodes=min(part.asked.episodes, _DETERMINISM_EPISODES),
         eval_episodes=part.asked.n_envs,
     )
-    folder = plan.directory / small.name
-    small_plan, cost = plan_on(part.machine, small, small.name, part.prior)
+    folder = plan.directory / small_experiment.name
+    small_plan, cost = plan_on(part.machine, small_experiment, small_experiment.name, part.prior)
     trial = replace(
         plan,
         directory=folder,
         generated="",
-        parts=(replace(part, asked=small, plan=small_plan, cost=cost, folder=folder),),
+        parts=(replace(part, asked=small_experiment, plan=small_plan, cost=cost, folder=folder),),
     )
     _start_or_resume(trial, RunOptions(watched=False), lambda _: resume_command)
     history = load(folder).history

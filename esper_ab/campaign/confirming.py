@@ -23,8 +23,8 @@ def confirm(plan: CampaignPlan, *, yes: bool, dry_run: bool) -> None:
     nothing will be started.
     """
     costs = [part.cost for part in plan.parts]
-    largest = max(costs, key=lambda cost: cost.memory_bytes)
-    whole = msgspec.structs.replace(largest, duration_s=sum(cost.duration_s for cost in costs))
+    largest_cost = max(costs, key=lambda cost: cost.memory_bytes)
+    whole = msgspec.structs.replace(largest_cost, duration_s=sum(cost.duration_s for cost in costs))
     lanes = [lane for part in plan.parts for lane in part.plan.lanes]
     on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
     memory = Room(0, "") if on_gpu else room()  # planning lanes has already checked a GPU's memory
@@ -45,8 +45,10 @@ def excesses(cost: Estimate, memory: Room) -> tuple[str, ...]:
     if cost.duration_s > _DAY_S:
         sentences.append(f"it is estimated to take {cost.duration_s / _DAY_S:.1f} days")
     if memory.bytes < cost.memory_bytes and (memory.bytes or memory.by):
-        available = f"{memory.bytes / 2**30:.1f} GiB are available"
+        available_words = f"{memory.bytes / 2**30:.1f} GiB are available"
         if memory.by:
-            available += f" by {memory.by}"
-        sentences.append(f"it is estimated to need {cost.memory_bytes / 2**30:.1f} GiB of memory, but {available}")
+            available_words += f" by {memory.by}"
+        sentences.append(
+            f"it is estimated to need {cost.memory_bytes / 2**30:.1f} GiB of memory, but {available_words}"
+        )
     return tuple(sentences)

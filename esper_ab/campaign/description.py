@@ -29,20 +29,20 @@ def describe(plan: CampaignPlan, *, whole: bool = False) -> str:
     """
     width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
     if whole:
-        first, *others = (whole_plan(part, width) for part in plan.parts)
+        first_text, *other_texts = (whole_plan(part, width) for part in plan.parts)
     else:
-        first, *others = (_short_plan(part, width) for part in plan.parts)
-    first = "\n".join([*_remarks(plan.campaign.about), first])
+        first_text, *other_texts = (_short_plan(part, width) for part in plan.parts)
+    first_text = "\n".join([*_remarks(plan.campaign.about), first_text])
     if plan.over_all is None:
-        return first
-    return "\n\n".join([_describe_joint(plan), first, *others])
+        return first_text
+    return "\n\n".join([_describe_joint(plan), first_text, *other_texts])
 
 
 def whole_plan(part: PartPlan, width: int = WIDTH) -> str:
     """Return the plan of a part in full."""
     memory = room()
-    left = f"{memory.bytes / 2**30:.1f} available under {memory.by}" if memory.by else ""
-    text = plan_text(part.plan, part.machine, part.cost, part.folder, width, left)
+    memory_words = f"{memory.bytes / 2**30:.1f} available under {memory.by}" if memory.by else ""
+    text = plan_text(part.plan, part.machine, part.cost, part.folder, width, memory_words)
     return "\n".join(filter(None, (text, wrapped(power_line(part), width), *chances(part))))
 
 
@@ -59,9 +59,9 @@ def power_line(part: PartPlan) -> str:
     from esper_ab.design.endings_text import advice
     from esper_ab.design.power_text import KnownSD, design_power_line
 
-    measured = known_sd_of_pairs(part.plan.experiment)
-    known = KnownSD(measured, EVIDENCE) if measured is not None else None
-    sentences = [design_power_line(part.plan.design, _run_sd(part), known)]
+    measured_sd = known_sd_of_pairs(part.plan.experiment)
+    known_sd = KnownSD(measured_sd, EVIDENCE) if measured_sd is not None else None
+    sentences = [design_power_line(part.plan.design, _run_sd(part), known_sd)]
     spread = _spread(part)
     if spread is not None:
         sentences += advice(part.plan.design, spread, _cost(part))
@@ -106,12 +106,12 @@ def _cost(part: PartPlan) -> Cost:
     return lambda seeds: duration(start_up_s + seeds * seed_s).removeprefix("about ")
 
 
-def _remarks(about: dict[str, Any]) -> list[str]:
+def _remarks(author_remarks: dict[str, Any]) -> list[str]:
     """Return the author's remarks on the experiment and its variants, a line each."""
-    if not about:
+    if not author_remarks:
         return []
-    lines = [about["description"]]
-    for name, variant in about["variants"].items():
+    lines = [author_remarks["description"]]
+    for name, variant in author_remarks["variants"].items():
         if variant["description"]:
             lines.append(f"  {name}: {variant['description']}")
     return [visible_line(line) for line in lines if line]
@@ -121,16 +121,16 @@ def _describe_joint(plan: CampaignPlan) -> str:
     """Return the cost of all parts, and the rule of the comparisons over all of them."""
     from esper_ab.verdict.sentences import rule_sentence  # needs scipy
 
-    over_all = plan.over_all
-    assert over_all is not None
-    margins = "; ".join(f"{scale.task}: {scale.outcome.difference(f'{scale.margin:g}')}" for scale in over_all.scales)
+    joint_plan = plan.over_all
+    assert joint_plan is not None
+    margins = "; ".join(f"{scale.task}: {scale.outcome.difference(f'{scale.margin:g}')}" for scale in joint_plan.scales)
     return "\n".join(
         (
             f"{plan.directory}: {len(plan.parts)} parts, one after the other, and one verdict over all of them",
             f"estimate of all parts: {duration(sum(part.cost.duration_s for part in plan.parts))}",
             f"margins: {margins}",
-            f"rule over all parts: {rule_sentence(over_all.design)}",
-            f"sha256 of the plan: {over_all.digest}",
+            f"rule over all parts: {rule_sentence(joint_plan.design)}",
+            f"sha256 of the plan: {joint_plan.digest}",
         )
     )
 
@@ -140,10 +140,10 @@ def encode(plan: CampaignPlan) -> bytes:
     parts = [msgspec.Raw(_encode_part(part)) for part in plan.parts]
     if plan.over_all is None:
         return bytes(parts[0])
-    where = msgspec.Raw(json.dumps(str(plan.directory)).encode())  # it may have bytes that are not UTF-8
-    return msgspec.json.encode({"experiment_dir": where, "sha256": plan.over_all.digest, "parts": parts})
+    directory_json = msgspec.Raw(json.dumps(str(plan.directory)).encode())  # it may have bytes that are not UTF-8
+    return msgspec.json.encode({"experiment_dir": directory_json, "sha256": plan.over_all.digest, "parts": parts})
 
 
 def _encode_part(part: PartPlan) -> bytes:
-    where = msgspec.Raw(json.dumps(str(part.folder)).encode())  # as above
-    return msgspec.json.encode({"plan": part.plan, "estimate": part.cost, "experiment_dir": where})
+    folder_json = msgspec.Raw(json.dumps(str(part.folder)).encode())  # as above
+    return msgspec.json.encode({"plan": part.plan, "estimate": part.cost, "experiment_dir": folder_json})

@@ -40,8 +40,8 @@ def choose_directory(campaign: Campaign) -> Path:
     if campaign.name:
         check_name(campaign.name)
         return campaign.output_dir / campaign.name
-    first = Path(campaign.parts[0].asked.task.removeprefix(TRAINER_PREFIX)).name  # of a file, without its folders
-    task = "-".join(re.findall(r"[A-Za-z0-9]+", first)) or "task"
+    task_name = Path(campaign.parts[0].asked.task.removeprefix(TRAINER_PREFIX)).name  # of a file, without its folders
+    task = "-".join(re.findall(r"[A-Za-z0-9]+", task_name)) or "task"
     if len(campaign.parts) > 1:
         task = f"{task}-and-{len(campaign.parts) - 1}-more"
     name = campaign.generated_name.format(task=task, time=f"{datetime.now(UTC).astimezone():%Y%m%d-%H%M%S}")
@@ -51,8 +51,8 @@ def choose_directory(campaign: Campaign) -> Path:
 
 def _find_free(directory: Path) -> Path:
     """Return `directory` or, if that name is taken, add the first free suffix -2, -3, …."""
-    suffixed = (directory.with_name(f"{directory.name}-{number}") for number in itertools.count(2))
-    return next(path for path in itertools.chain((directory,), suffixed) if not path.exists())
+    suffixed_paths = (directory.with_name(f"{directory.name}-{number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain((directory,), suffixed_paths) if not path.exists())
 
 
 @contextmanager
@@ -63,8 +63,8 @@ def claim(plan: CampaignPlan) -> Iterator[CampaignPlan]:
     name. A directory in which nothing was recorded, and which no process holds, is used again. Raises UsageError if
     resources are not available or if the directory cannot be created.
     """
-    first = plan.parts[0]
-    with reserved(plan.launcher, first.plan.lanes, first.machine.devices):
+    first_part = plan.parts[0]
+    with reserved(plan.launcher, first_part.plan.lanes, first_part.machine.devices):
         yield _create(plan)
 
 
@@ -78,8 +78,8 @@ def _create(plan: CampaignPlan) -> CampaignPlan:
         directory = _find_free(directory.with_name(plan.generated))
     if directory == plan.directory:
         return plan
-    taken = f"{plan.directory} has just been taken by another experiment"
-    click.echo(f"{taken}; this one uses {directory}", err=True)
+    taken_words = f"{plan.directory} has just been taken by another experiment"
+    click.echo(f"{taken_words}; this one uses {directory}", err=True)
     return _moved(plan, directory)
 
 
@@ -89,8 +89,8 @@ def _moved(plan: CampaignPlan, directory: Path) -> CampaignPlan:
         parts = tuple(replace(part, folder=directory / part.folder.name) for part in plan.parts)
         return replace(plan, directory=directory, parts=parts)
     (part,) = plan.parts
-    named, _ = plan_on(part.machine, part.asked, directory.name, part.prior)
-    return replace(plan, directory=directory, parts=(replace(part, plan=named, folder=directory),))
+    renamed_plan, _ = plan_on(part.machine, part.asked, directory.name, part.prior)
+    return replace(plan, directory=directory, parts=(replace(part, plan=renamed_plan, folder=directory),))
 
 
 def write_campaign_files(plan: CampaignPlan) -> None:

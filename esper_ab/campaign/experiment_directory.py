@@ -44,7 +44,7 @@ def take_over(folder: Path) -> None:
 
 
 def make_experiment_directory(
-    experiment_dir: Path, plan: Plan, machine: Machine, text: str, about: dict[str, Any] | None = None
+    experiment_dir: Path, plan: Plan, machine: Machine, text: str, author_remarks: dict[str, Any] | None = None
 ) -> None:
     """Write experiment.toml, plan.txt and copies of users' reward functions and trainer into an empty directory.
 
@@ -52,7 +52,7 @@ def make_experiment_directory(
     written or a reward or trainer was edited after the preflight. After an error, the directory is removed.
     """
     with _refusing(experiment_dir), removed_on_failure(experiment_dir):
-        write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, about).encode())
+        write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, author_remarks).encode())
         write_below(experiment_dir, PLAN_TEXT, f"{text}\n".encode())
         keep_rewards(experiment_dir, machine.user_rewards)
         if machine.trainer is not None:

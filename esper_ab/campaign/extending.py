@@ -35,13 +35,13 @@ class Preview:
 
 def preview(experiment_dir: Path, history: History, replicates: int) -> Preview:
     """Describe the extension to `replicates` seeds in all; raises as `extension` does."""
-    added = extension(experiment_dir, history, replicates)
+    extension_blocks = extension(experiment_dir, history, replicates)
     stopped = {group for look in history.looks for group in look.leaving}
     return Preview(
         experiment_dir=str(experiment_dir),
-        more=len(added.blocks),
+        more=len(extension_blocks.blocks),
         replicates=replicates,
-        rule=rule(added.design),
+        rule=rule(extension_blocks.design),
         groups=tuple(group for group in history.groups if group not in stopped),
     )
 
@@ -52,12 +52,12 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
         word = history.ended.status if history.ended else "not finished"
         raise UsageError(f"{experiment_dir}: the experiment is {word}; only a finished experiment can be extended")
     if replicates <= history.replicates:
-        present = f"{experiment_dir} already has {history.replicates} seeds"
-        raise UsageError(f"--seeds {replicates}: {present}; give the new total number of seeds")
+        seeds_words = f"{experiment_dir} already has {history.replicates} seeds"
+        raise UsageError(f"--seeds {replicates}: {seeds_words}; give the new total number of seeds")
     refuse_too_many(len(history.plan.experiment.groups), replicates)
     if not history.design.comparisons:
         raise UsageError(f"{experiment_dir}: one group has no verdict to extend; launch it again with more seeds")
     if all_settled(progress_of(history)):
-        over = "every comparison is decided, or was stopped for futility"
-        raise UsageError(f"{experiment_dir}: {over}, so more seeds would decide nothing")
+        decided_words = "every comparison is decided, or was stopped for futility"
+        raise UsageError(f"{experiment_dir}: {decided_words}, so more seeds would decide nothing")
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)

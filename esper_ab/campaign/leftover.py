@@ -42,5 +42,5 @@ def clear(directory: Path) -> None:
 
 def _is_ours(name: str) -> bool:
     """Whether a file or folder has one of our names, a temporary name, or the name of a part of a joint experiment."""
-    plain = name.removeprefix(".").rpartition(".")[0] if name.startswith(".") else name
-    return name in _KEPT or plain in _MADE or plain.endswith(".toml")
+    plain_name = name.removeprefix(".").rpartition(".")[0] if name.startswith(".") else name
+    return name in _KEPT or plain_name in _MADE or plain_name.endswith(".toml")

@@ -32,25 +32,31 @@ def plan_campaign(campaign: Campaign, launcher: Launcher, *, only_plan: bool = F
     """
     directory = choose_directory(campaign)
     if not (campaign.may_have_begun and begun(directory)):
-        needed = sum(needed_bytes(part.asked, campaign.prior) for part in campaign.parts)
-        check_experiment_dir(directory, needed, taken_over=is_leftover(directory))
+        required_bytes = sum(needed_bytes(part.asked, campaign.prior) for part in campaign.parts)
+        check_experiment_dir(directory, required_bytes, taken_over=is_leftover(directory))
     machines = Machines(launcher, only_plan=only_plan)
     parts = tuple(_plan_parts(campaign, directory, machines))
     for part in parts:
         check_launcher(launcher, part.plan.lanes, part.machine.devices)
-    generated = "" if campaign.name else directory.name
-    plan = CampaignPlan(campaign=campaign, directory=directory, generated=generated, parts=parts, launcher=launcher)
+    generated_name = "" if campaign.name else directory.name
+    plan = CampaignPlan(
+        campaign=campaign, directory=directory, generated=generated_name, parts=parts, launcher=launcher
+    )
     if len(parts) == 1:
         return plan
-    over_all = _plan_joint_analysis(plan)
-    return replace(plan, over_all=over_all, scores=_scores(campaign.scores, over_all))
+    joint_plan = _plan_joint_analysis(plan)
+    return replace(plan, over_all=joint_plan, scores=_scores(campaign.scores, joint_plan))
 
 
-def plan_part(name: str, asked: AskedExperiment, folder: Path, machines: Machines, prior: PriorResults) -> PartPlan:
+def plan_part(
+    name: str, asked_experiment: AskedExperiment, folder: Path, machines: Machines, prior_results: PriorResults
+) -> PartPlan:
     """Plan the part `name`, which is an experiment in `folder`. Raises UsageError as `plan_on` and the preflight do."""
-    machine = machines.examine(settings_of(asked.task).ask(asked), folder.parent)
-    plan, cost = plan_on(machine, asked, folder.name, prior)
-    return PartPlan(name=name, asked=asked, machine=machine, plan=plan, cost=cost, folder=folder, prior=prior)
+    machine = machines.examine(settings_of(asked_experiment.task).ask(asked_experiment), folder.parent)
+    plan, cost = plan_on(machine, asked_experiment, folder.name, prior_results)
+    return PartPlan(
+        name=name, asked=asked_experiment, machine=machine, plan=plan, cost=cost, folder=folder, prior=prior_results
+    )
 
 
 def _plan_parts(campaign: Campaign, directory: Path, machines: Machines) -> Iterator[PartPlan]:
@@ -61,14 +67,14 @@ def _plan_parts(campaign: Campaign, directory: Path, machines: Machines) -> Iter
     names = dict[str, str]()  # of the parts, by digest
     for part in campaign.parts:
         with _naming_part(part):
-            asked = as_part(part.asked, len(campaign.parts))
-            planned = plan_part(part.name, asked, directory / part.folder, machines, campaign.prior)
-            digest = planned.plan.digest
+            asked_experiment = as_part(part.asked, len(campaign.parts))
+            planned_part = plan_part(part.name, asked_experiment, directory / part.folder, machines, campaign.prior)
+            digest = planned_part.plan.digest
             if digest in names:
                 twin = names[digest]
                 raise UsageError(f"this is the same experiment as {twin}, which would count twice; name each once")
         names[digest] = part.name
-        yield planned
+        yield planned_part
 
 
 @contextmanager
@@ -89,21 +95,23 @@ def _plan_joint_analysis(plan: CampaignPlan) -> AnalysisPlan:
     for part in plan.parts:
         design = part.plan.design
         scales.append(Scale(task=part.name, outcome=design.outcome, margin=design.margin, worst=design.worst))
-    first = plan.parts[0].plan.experiment
-    replicates = tuple(map(str, range(first.seeds)))
-    rule = Rule(control=first.control, alpha=plan.campaign.parts[0].asked.alpha, looks=first.looks)
+    first_experiment = plan.parts[0].plan.experiment
+    replicates = tuple(map(str, range(first_experiment.seeds)))
+    rule = Rule(
+        control=first_experiment.control, alpha=plan.campaign.parts[0].asked.alpha, looks=first_experiment.looks
+    )
     return make_plan(plan.groups, replicates, tuple(scales), rule)
 
 
-def _scores(asked: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
-    """Return the worst and the target outcome of each part, as in `asked`.
+def _scores(asked_scores: str, plan: AnalysisPlan) -> dict[str, tuple[float, float]]:
+    """Return the worst and the target outcome of each part, as in `asked_scores`.
 
     If nothing is asked, they are the ends of the declared ranges, or {} if a part does not declare both ends.
     """
     from esper_ab.readers.scales import ranges_of, read_by_task  # --help does not need it
 
-    if asked:
-        return ranges_of(plan.tasks, read_by_task(asked))
+    if asked_scores:
+        return ranges_of(plan.tasks, read_by_task(asked_scores))
     ranges = {}
     for scale in plan.scales:
         low = scale.outcome.low

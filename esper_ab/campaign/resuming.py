@@ -61,17 +61,17 @@ def check_resumable(
         if replicates is not None:
             refuse_joint(directory, "resume --seeds")
         plan = read_plan(directory / PLAN_NAME)
-        required = parse_requirements(requirements, plan.groups, plan.design.comparisons)
-        return Resumption(requirements=required, added=None)
+        required_verdicts = parse_requirements(requirements, plan.groups, plan.design.comparisons)
+        return Resumption(requirements=required_verdicts, added=None)
     history = load(directory).history
-    added = None
+    extension_preview = None
     if replicates is None:
         experiment_run.check_resumable(directory, history, allow_changed_code=allow_changed_code)
     else:
-        added = preview(directory, history, replicates)
+        extension_preview = preview(directory, history, replicates)
         experiment_run.check_code(directory, history, allowed=allow_changed_code)
-    required = parse_requirements(requirements, history.groups, history.design.comparisons)
-    return Resumption(requirements=required, added=added)
+    required_verdicts = parse_requirements(requirements, history.groups, history.design.comparisons)
+    return Resumption(requirements=required_verdicts, added=extension_preview)
 
 
 def resume(
@@ -89,13 +89,13 @@ def resume(
     if not is_joint(directory):
         _resume_experiment(directory, launcher, options, replicates, allow_changed_code=allow_changed_code)
         return
-    joint = read_joint(directory)
+    joint_experiment = read_joint(directory)
     with closing(Lock(directory)):
-        to_do = [part for part in joint.parts if not _is_finished(directory / part.folder)]
-        if not to_do:
+        unfinished_parts = [part for part in joint_experiment.parts if not _is_finished(directory / part.folder)]
+        if not unfinished_parts:
             report = shell_command("report", directory)
             raise UsageError(f"{directory}: every part of the experiment is finished; `{report}` shows the verdict")
-        for part in to_do:
+        for part in unfinished_parts:
             options.begin(part.name)
             folder = directory / part.folder
             with resumed_as_a_whole(directory, folder):
@@ -136,7 +136,7 @@ def _resume_experiment(
         else:
             experiment_run.extend(
                 experiment_dir,
-                lambda current: extension(experiment_dir, current, replicates),
+                lambda current_history: extension(experiment_dir, current_history, replicates),
                 launcher,
                 observers,
                 options.limits,
@@ -151,14 +151,14 @@ def _examined_devices(history: History, launcher: Launcher, experiment_dir: Path
     """
     experiment = history.plan.experiment
     own_kernel = experiment.arithmetic.kernel != "torch"  # torch's version is checked by the audit
-    placed = bool(launcher.nodes) or any(any(lane.titles) for lane in history.plan.lanes)
-    if not (own_kernel or placed):
+    is_placed = bool(launcher.nodes) or any(any(lane.titles) for lane in history.plan.lanes)
+    if not (own_kernel or is_placed):
         return ()
     questions = Questions(task=experiment.task, data_dir=experiment.data_dir, user_rewards=(), gpus=experiment.devices)
     machine = Machines(launcher, only_plan=True).examine(questions, experiment_dir)
     if own_kernel:
         check_kernel(experiment.arithmetic, machine)
-    return machine.devices if placed else ()
+    return machine.devices if is_placed else ()
 
 
 def _launch_part(directory: Path, part: JointPart, launcher: Launcher, options: RunOptions) -> None:
@@ -170,15 +170,15 @@ def _launch_part(directory: Path, part: JointPart, launcher: Launcher, options: 
     folder = directory / part.folder
     remove_folder_below(directory, part.folder)
     file = directory / f"{part.folder}.toml"
-    asked = parse(request(read_toml(file)))
-    check_experiment_dir(folder, needed_bytes(asked, _NOTHING))
-    planned = plan_part(part.name, asked, folder, Machines(launcher, only_plan=False), _NOTHING)
-    if planned.plan.digest != part.digest:
+    asked_experiment = parse(request(read_toml(file)))
+    check_experiment_dir(folder, needed_bytes(asked_experiment, _NOTHING))
+    planned_part = plan_part(part.name, asked_experiment, folder, Machines(launcher, only_plan=False), _NOTHING)
+    if planned_part.plan.digest != part.digest:
         raise UsageError(
             f"{file}: the part {part.name} would differ from the one that was planned, because its settings or your "
             "reward, environment or trainer have changed; restore them, or launch the whole experiment again"
         )
-    lanes = planned.plan.lanes
-    check_launcher(launcher, lanes, planned.machine.devices)
-    with reserved(launcher, lanes, planned.machine.devices):
-        run_part(planned, launcher, options, read_settings(directory))
+    lanes = planned_part.plan.lanes
+    check_launcher(launcher, lanes, planned_part.machine.devices)
+    with reserved(launcher, lanes, planned_part.machine.devices):
+        run_part(planned_part, launcher, options, read_settings(directory))

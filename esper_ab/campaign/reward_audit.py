@@ -28,18 +28,18 @@ def audit(question: RewardAuditQuestion) -> RewardAudit:
 
     UsageError, with a one-line message, if the child refuses.
     """
-    own = ", ".join(reward.settings.mode for reward in question.rewards if ":" in reward.settings.mode)
-    answer = answer_of(_MODULE, question, _ANSWER, code=own)
+    own_modes = ", ".join(reward.settings.mode for reward in question.rewards if ":" in reward.settings.mode)
+    answer = answer_of(_MODULE, question, _ANSWER, code=own_modes)
     code = sources()
-    made_from = (
+    digest_input = (
         SCHEMA,
         question,
         answer.arithmetic,
         answer.torch_version,
         code,
-        [scored.sha256 for scored in answer.scored],
+        [scored_reward.sha256 for scored_reward in answer.scored],
     )
-    digest = hashlib.sha256(msgspec.json.encode(made_from)).hexdigest()
+    digest = hashlib.sha256(msgspec.json.encode(digest_input)).hexdigest()
     return RewardAudit(schema=SCHEMA, digest=digest, question=question, sources=code, answer=answer)
 
 
@@ -68,7 +68,7 @@ def save(reward_audit: RewardAudit, page: str, folder: Path | None) -> Path:
 
 def load_reward_audit(path: Path) -> RewardAudit:
     """Read the reward audit from `path`, which is its file or folder; UsageError if the audit cannot be read."""
-    return load_option_file(path, _DECODER, what="reward audit", schema=SCHEMA, made_by="growth rewards")
+    return load_option_file(path, _DECODER, option_name="reward audit", schema=SCHEMA, writing_command="growth rewards")
 
 
 def encode(reward_audit: RewardAudit) -> bytes:

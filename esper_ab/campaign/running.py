@@ -59,12 +59,15 @@ def run(plan: CampaignPlan, options: RunOptions) -> None:
 
 
 def run_part(
-    part: PartPlan, launcher: Launcher, options: RunOptions, tracking: Tracking, about: dict[str, Any] | None = None
+    part: PartPlan,
+    launcher: Launcher,
+    options: RunOptions,
+    tracking: Tracking,
+    author_remarks: dict[str, Any] | None = None,
 ) -> None:
     """Write the directory of one part, then train, evaluate and keep the journal; its lanes have been reserved.
 
-    `tracking` may have only tags, for a later `track`. `about`: the author's remarks. If the directory cannot be
-    written, it is removed.
+    `tracking` may have only tags, for a later `track`. If the directory cannot be written, it is removed.
     """
     # Imported here, so that --help, plans and reports need no zmq, numpy or scipy.
     from esper_ab.control import experiment_run
@@ -79,7 +82,7 @@ def run_part(
             with removed_on_failure(folder):
                 raise
         try:
-            make_experiment_directory(folder, part.plan, part.machine, whole_plan(part), about)
+            make_experiment_directory(folder, part.plan, part.machine, whole_plan(part), author_remarks)
             if tracking != Tracking():
                 with removed_on_failure(folder):
                     save_settings(folder, tracking)  # `make_observers` reads them, now and later
@@ -93,4 +96,4 @@ def run_part(
 
 def resumed_as_a_whole(directory: Path, folder: Path) -> AbstractContextManager[None]:
     """Inside this context, errors suggest resuming the whole campaign, not only the part in `folder`."""
-    return naming(shell_command("resume", directory), instead_of=shell_command("resume", folder))
+    return naming(shell_command("resume", directory), replaced_command=shell_command("resume", folder))

@@ -49,22 +49,22 @@ def _run_faults(experiment_dir: Path, run: RunHistory, *, checkpoints: bool) -> 
     """
     if run.evaluation is not None:
         file = run.evaluation.policy_file
-        if what := _wrong(experiment_dir / file, run.evaluation.policy_sha256, None):
-            yield file, f"policy of {run.ref.name}: {what}"
+        if complaint := _wrong(experiment_dir / file, run.evaluation.policy_sha256, None):
+            yield file, f"policy of {run.ref.name}: {complaint}"
     if not checkpoints:
         return
-    recorded = {checkpoint.milestone: checkpoint for checkpoint in run.checkpoints}
-    newest = max(recorded, default=0) if run.expected else 0
-    for milestone, checkpoint in recorded.items():
+    checkpoint_by_milestone = {checkpoint.milestone: checkpoint for checkpoint in run.checkpoints}
+    newest_milestone = max(checkpoint_by_milestone, default=0) if run.expected else 0
+    for milestone, checkpoint in checkpoint_by_milestone.items():
         path = experiment_dir / checkpoint.file
-        if milestone != newest and not path.is_file():
+        if milestone != newest_milestone and not path.is_file():
             continue
-        if what := _wrong(path, checkpoint.sha256, checkpoint.size_bytes):
+        if complaint := _wrong(path, checkpoint.sha256, checkpoint.size_bytes):
             if run.expected:
                 use = "resume starts from an earlier checkpoint"
             else:
                 use = "it is no longer needed"
-            yield checkpoint.file, f"checkpoint {milestone} of {run.ref.name}: {what}; {use}"
+            yield checkpoint.file, f"checkpoint {milestone} of {run.ref.name}: {complaint}; {use}"
 
 
 def _copy_faults(

@@ -11,11 +11,11 @@ _LISTED = 8  # file names on one line of text; --json lists them all
 
 def describe(findings: Findings) -> str:
     """Return the findings as text, one per line, and then the remedy."""
-    last = f", the last from {findings.wall_time}" if findings.wall_time else ""
+    time_words = f", the last from {findings.wall_time}" if findings.wall_time else ""
     verb = "is" if findings.lines == 1 else "are"
     lines = [
         f"{findings.experiment_dir}: {counted(findings.lines, 'line')} of the journal {verb} "
-        f"intact{last}; {counted(findings.episodes, 'episode')}, {counted(findings.evaluations, 'evaluation')}"
+        f"intact{time_words}; {counted(findings.episodes, 'episode')}, {counted(findings.evaluations, 'evaluation')}"
     ]
     if findings.in_use_by:
         lines.append(f"in use by {findings.in_use_by}: checkpoints were not checked")
@@ -26,7 +26,7 @@ def describe(findings: Findings) -> str:
         lines.append(line)
     elif findings.lines_behind:
         lines.append("an unfinished line follows, which is ignored and which resume cuts off")
-    lines += [f"damaged: {file}: {what}" for file, what in findings.faults.items()]
+    lines += [f"damaged: {file}: {complaint}" for file, complaint in findings.faults.items()]
     if findings.removable:
         size_mb = findings.removable_bytes / 1e6
         names = ", ".join(findings.removable[:_LISTED])
@@ -39,9 +39,9 @@ def describe(findings: Findings) -> str:
 
 def _remedy(findings: Findings) -> str:
     if findings.damage and findings.repairable:
-        cut = shell_command("tidy", findings.experiment_dir, "--repair")
-        rest = "saves the removed part to a file next to it; resume then repeats the work recorded in that part"
-        return f"`{cut}` cuts the journal after line {findings.lines} and {rest}"
+        repair_command = shell_command("tidy", findings.experiment_dir, "--repair")
+        saving_words = "saves the removed part to a file next to it; resume then repeats the work recorded in that part"
+        return f"`{repair_command}` cuts the journal after line {findings.lines} and {saving_words}"
     if findings.damage:
         return "cutting the journal would not repair this damage"
     if findings.faults:

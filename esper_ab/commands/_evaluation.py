@@ -50,7 +50,7 @@ def refuse_without_level(evaluation: Flags) -> None:
             raise UsageError(f"--{name.replace('_', '-')} needs --level checkpoints")
 
 
-def design_evaluation(asked: Flags, evaluation: Flags, out: Path, *, dry_run: bool, json: bool) -> str:
+def design_evaluation(asked: Flags, evaluation: Flags, out_file: Path, *, dry_run: bool, json: bool) -> str:
     """Write the plan and the order of its trials unless `dry_run`; return the text to print."""
     # Imported here, so that --help needs no scipy.
     from esper_ab.readers.evaluation_plan import make_evaluation_plan
@@ -78,11 +78,11 @@ def design_evaluation(asked: Flags, evaluation: Flags, out: Path, *, dry_run: bo
     if not dry_run:
         if order.exists():
             raise UsageError(f"{order} exists already, and may have outcomes; choose another file with --order")
-        save_plan(plan, out)
+        save_plan(plan, out_file)
         save_order(plan, order)
     if json:
-        return json_module.dumps(evaluation_tree(plan, str(out), str(order), chances)) + "\n"
-    return render_evaluation(plan, str(out), str(order), chances)
+        return json_module.dumps(evaluation_tree(plan, str(out_file), str(order), chances)) + "\n"
+    return render_evaluation(plan, str(out_file), str(order), chances)
 
 
 def _check_flags(asked: Flags, evaluation: Flags) -> None:

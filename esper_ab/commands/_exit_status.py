@@ -138,11 +138,11 @@ def _lacking(error: Exception, program: str, args: Sequence[str]) -> str:
     """Describe a shortage of memory or threads; re-raise any other RuntimeError, because it is a bug."""
     if isinstance(error, MemoryError):
         details = " ".join(str(error).split())
-        what = f" ({details})" if details else ""
+        details_words = f" ({details})" if details else ""
         remedy = "free some memory"
         if COMMANDS_THAT_TRAIN & {*program.split()[-1:], *args[:1]}:
             remedy += ", or run fewer runs at the same time, for example with --max-parallel 1"
-        return f"out of memory{what}; {remedy}; journals are not affected"
+        return f"out of memory{details_words}; {remedy}; journals are not affected"
     if str(error) != _NO_THREAD:
         raise error
     return _describe_process_limit(error)

@@ -81,12 +81,12 @@ def columns_of(text: str) -> dict[str, str]:
         return {}
     names: dict[str, str] = {}
     for part in text.split(","):
-        ours, equals, theirs = (piece.strip() for piece in part.partition("="))
-        if not (equals and ours and theirs):
+        our_name, equals_sign, their_name = (piece.strip() for piece in part.partition("="))
+        if not (equals_sign and our_name and their_name):
             raise UsageError(f"--columns {text}: expected OURS=THEIRS, as in group=algorithm,outcome=return")
-        if ours in names:
-            raise UsageError(f"--columns {text}: {ours} is named twice")
-        names[ours] = theirs
+        if our_name in names:
+            raise UsageError(f"--columns {text}: {our_name} is named twice")
+        names[our_name] = their_name
     return names
 
 
@@ -107,8 +107,8 @@ def as_in_python(flags: Flags) -> dict[str, Any]:
 
 def status_of(comparisons: Iterable[Comparison]) -> int:
     """Return the exit status: NOTHING_ANSWERED if there is no comparison about which anything could be said."""
-    unanswered = (Verdict.NO_INFERENCE, Verdict.BLOCKED)
-    if all(comparison.verdict in unanswered for comparison in comparisons):
+    unanswered_verdicts = (Verdict.NO_INFERENCE, Verdict.BLOCKED)
+    if all(comparison.verdict in unanswered_verdicts for comparison in comparisons):
         return NOTHING_ANSWERED
     return 0
 

@@ -21,14 +21,14 @@ from esper_ab.readers.status_text import status_text
 
 def status_joint(directory: Path, *, json: bool) -> None:
     """Print the progress of every part as text or, with `json`, as JSON."""
-    joint = read_joint(directory)
+    joint_experiment = read_joint(directory)
     plan = read_plan(directory / PLAN_NAME)
     if json:
-        parts = [{"part": part.name, **_status_tree(directory / part.folder)} for part in joint.parts]
+        parts = [{"part": part.name, **_status_tree(directory / part.folder)} for part in joint_experiment.parts]
         click.echo(json_module.dumps({"experiment": directory.name, "plan": plan.digest, "parts": parts}, indent=2))
         return
-    folders = [directory / part.folder for part in joint.parts]
-    for part, folder in zip(joint.parts, folders, strict=True):
+    folders = [directory / part.folder for part in joint_experiment.parts]
+    for part, folder in zip(joint_experiment.parts, folders, strict=True):
         if begun(folder):
             click.echo(typeable(f"{part.name}\n{status_text(folder)}\n"))
         else:

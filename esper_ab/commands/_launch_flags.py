@@ -103,6 +103,6 @@ class LaunchFlags(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 msgspec.json.Decoder(LaunchFlags)  # built now, in one thread: tests/house/test_decoders.py
 
 
-def typed_flags(parsed: Mapping[str, Any]) -> LaunchFlags:
+def typed_flags(parsed_options: Mapping[str, Any]) -> LaunchFlags:
     """Return the flags that click has parsed, by name."""
-    return msgspec.convert(parsed, LaunchFlags)
+    return msgspec.convert(parsed_options, LaunchFlags)

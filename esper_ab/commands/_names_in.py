@@ -21,12 +21,12 @@ def seeds_in(text: str, choose: int, flag: str = "--seeds") -> tuple[str, ...]:
         return tuple(map(str, range(choose + number)))
     if ".." not in text:
         return names_in(text)
-    first, last = (whole_number(end) for end in text.split("..", 1))
-    if first is None or last is None or first > last:
+    first_seed, last_seed = (whole_number(end) for end in text.split("..", 1))
+    if first_seed is None or last_seed is None or first_seed > last_seed:
         raise UsageError(f"{flag} {text}: expected FIRST..LAST, as in 0..19, or a list, as in 3,5,8")
-    if last - first >= MOST_SEEDS:
+    if last_seed - first_seed >= MOST_SEEDS:
         raise UsageError(f"{flag} {text}: at most {MOST_SEEDS} {flag.removeprefix('--')} are possible")
-    return tuple(map(str, range(first, last + 1)))
+    return tuple(map(str, range(first_seed, last_seed + 1)))
 
 
 def looks_in(text: str | None) -> tuple[int, ...]:

@@ -37,9 +37,11 @@ def command_today(name: str) -> str:
     return _COMMANDS.get(name, "")
 
 
-def flag_today(name: str, known: Collection[str]) -> str:
-    """Return what to write instead of a flag of an earlier version; "" if a command with the flags `known` had none."""
-    needed, today = _FLAGS.get(name, ("", ""))
-    if needed and needed not in known:
+def flag_today(name: str, known_flags: Collection[str]) -> str:
+    """Return what to write instead of a flag of an earlier version; "" if a command with the flags `known_flags` had
+    none.
+    """
+    needed_flag, today = _FLAGS.get(name, ("", ""))
+    if needed_flag and needed_flag not in known_flags:
         return ""
     return today

@@ -259,14 +259,14 @@ LAUNCHER_FLAGS = ("launcher", "transport", "ray_address", "ray_label", "ray_wait
 
 def _declared(flags: dict[str, dict[str, Any]]) -> Decorator:
     options = []
-    for name, how in flags.items():
+    for name, attributes in flags.items():
         flag = f"--{name.replace('_', '-')}"
         if name in _SWITCHED:
             flag += f"/--no-{name}"
         spellings = [flag]
         if name == "verbose":
             spellings.insert(0, "-v")
-        options.append(click.option(*spellings, name, **how))
+        options.append(click.option(*spellings, name, **attributes))
     return in_order(options)
 
 
@@ -280,12 +280,12 @@ def hosts_options(*names: str) -> Decorator:
     return _declared({name: _OF_HOSTS[name] for name in names})
 
 
-def experiment_options(*, without: Sequence[str] = (), one_task: bool = False) -> Decorator:
-    """Return a decorator that adds WHAT and all flags of an experiment except `without`, in the order of the help."""
+def experiment_options(*, omitted_keys: Sequence[str] = (), one_task: bool = False) -> Decorator:
+    """Return a decorator that adds WHAT and all flags of an experiment except `omitted_keys`, in order of the help."""
     flags = dict(_FLAGS)
     if one_task:
         flags |= _OF_ONE_TASK
-    add_flags = _declared({name: how for name, how in flags.items() if name not in without})
+    add_flags = _declared({name: attributes for name, attributes in flags.items() if name not in omitted_keys})
     add_what = click.argument("what", metavar="[WHAT]", required=False)
     return lambda function: add_what(add_flags(function))
 
@@ -302,24 +302,24 @@ help_all = switch("--help-all", "Show every flag and exit.", is_eager=True, expo
 
 def flag_help() -> dict[str, str]:
     """Return a mapping from each flag to its one-line help, without the default."""
-    return {name: how["help"].partition("[default")[0].rstrip() for name, how in _FLAGS.items()}
+    return {name: attributes["help"].partition("[default")[0].rstrip() for name, attributes in _FLAGS.items()}
 
 
 def gather_lists(args: Sequence[str]) -> list[str]:
     """Rewrite `--slots early mid late` as `--slots early,mid,late`, which click can parse."""
-    gathered: list[str] = []
+    gathered_words: list[str] = []
     collecting = False
     for arg in args:
         if collecting and not arg.startswith("-"):
-            if gathered[-1]:
-                gathered[-1] += ","
-            gathered[-1] += arg.strip(",")
+            if gathered_words[-1]:
+                gathered_words[-1] += ","
+            gathered_words[-1] += arg.strip(",")
             continue
         collecting = arg in {f"--{flag}" for flag in _LIST_FLAGS}
-        gathered.append(arg)
+        gathered_words.append(arg)
         if collecting:
-            gathered.append("")
-    return gathered
+            gathered_words.append("")
+    return gathered_words
 
 
 def _refuse_spaces(command: click.Command, ctx: click.Context, args: Sequence[str]) -> None:
@@ -369,7 +369,7 @@ class ExperimentCommand(RecordingCommand):
         if not short:
             sections["More"] = list(records.values())
         for heading, rows in sections.items():
-            present = [row for row in rows if row is not None]
-            if present:
+            shown_rows = [row for row in rows if row is not None]
+            if shown_rows:
                 with formatter.section(heading):
-                    formatter.write_dl(present)
+                    formatter.write_dl(shown_rows)

@@ -84,12 +84,14 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
     def _refuse_second_values(self, ctx: click.Context, args: list[str]) -> None:
-        single = [option for option in self.get_params(ctx) if isinstance(option, click.Option) and not option.multiple]
-        repeatable = click.Command(
+        single_options = [
+            option for option in self.get_params(ctx) if isinstance(option, click.Option) and not option.multiple
+        ]
+        repeating_command = click.Command(
             self.name, params=[_repeatable(option) for option in self.get_params(ctx)], add_help_option=False
         )
-        values_by_name, _, _ = repeatable.make_parser(ctx).parse_args(args=list(args))
-        for option in single:
+        values_by_name, _, _ = repeating_command.make_parser(ctx).parse_args(args=list(args))
+        for option in single_options:
             values = dict.fromkeys(values_by_name.get(option.name or "") or ())
             if len(values) > 1:
                 raise click.UsageError(f"{_shown(option)} is given twice; remove one", ctx)
@@ -97,10 +99,10 @@ class Command(click.Command):
 
 def _repeatable(option: click.Parameter) -> click.Parameter:
     """Return a copy whose values the parser collects, instead of keeping the last."""
-    repeatable = copy.copy(option)
-    if isinstance(repeatable, click.Option):
-        repeatable.multiple = True
-    return repeatable
+    repeatable_option = copy.copy(option)
+    if isinstance(repeatable_option, click.Option):
+        repeatable_option.multiple = True
+    return repeatable_option
 
 
 def _shown(option: click.Option) -> str:

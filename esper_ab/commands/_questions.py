@@ -20,30 +20,30 @@ def answers_to(error: Unanswered, command: str) -> dict[str, Any]:
 
     Raises UsageError if there is no terminal, or if the user has no answer to a question.
     """
-    typed = click.get_current_context().meta[ARGUMENTS]
+    typed_words = click.get_current_context().meta[ARGUMENTS]
     if not sys.stdin.isatty():
         flags = " ".join(map(_completing, error.questions))
-        raise UsageError(f"{error}. Complete the command: {shell_command(command, *typed)} {flags}")
-    chosen = [_ask(error.source, question) for question in error.questions]
-    flags = " ".join(map(as_flag, chosen))
-    click.echo(typeable(f"The same without questions: {shell_command(command, *typed)} {flags}\n"), err=True)
-    return dict(map(_option, chosen))
+        raise UsageError(f"{error}. Complete the command: {shell_command(command, *typed_words)} {flags}")
+    chosen_answers = [_ask(error.source, question) for question in error.questions]
+    flags = " ".join(map(as_flag, chosen_answers))
+    click.echo(typeable(f"The same without questions: {shell_command(command, *typed_words)} {flags}\n"), err=True)
+    return dict(map(_option, chosen_answers))
 
 
 def _completing(question: OpenQuestion) -> str:
-    first, *others = map(as_flag, question.answers)
-    if not others:
-        return first
-    return f"{first} (or {' or '.join(others)})"
+    first_flag, *other_flags = map(as_flag, question.answers)
+    if not other_flags:
+        return first_flag
+    return f"{first_flag} (or {' or '.join(other_flags)})"
 
 
 def _ask(source: str, question: OpenQuestion) -> SettingName:
     click.echo(visible(f"{source}: {question.about}."), err=True)
     if len(question.answers) == 1:
-        (only,) = question.answers
-        if not click.confirm(f"Go on with {as_flag(only)}?", err=True):
+        (only_answer,) = question.answers
+        if not click.confirm(f"Go on with {as_flag(only_answer)}?", err=True):
             raise UsageError("nothing was judged")
-        return only
+        return only_answer
     flags = {str(place): answer for place, answer in enumerate(question.answers, 1)}
     for place, answer in flags.items():
         click.echo(f"  {place}  {as_flag(answer)}", err=True)

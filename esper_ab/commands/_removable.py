@@ -45,27 +45,29 @@ def removable(experiment_dir: Path, history: History) -> Removable:
     state = state_of(history, held=False)
     folder = experiment_dir / CHECKPOINTS
     files = [*_temporary(experiment_dir), *_checkpoints(folder, history)]
-    kept = ""
+    kept_words = ""
     if state != "finished":
-        kept = f"; it is {state}, so files that `{shell_command('resume', experiment_dir)}` needs were kept"
+        kept_words = f"; it is {state}, so files that `{shell_command('resume', experiment_dir)}` needs were kept"
     elif (experiment_dir / CONSOLE_NAME).is_file():
         files.append(experiment_dir / CONSOLE_NAME)
     if folder.is_symlink():
-        kept += f"; {folder} is a symbolic link and was skipped; clear {folder.readlink()} yourself, or remove the link"
+        kept_words += (
+            f"; {folder} is a symbolic link and was skipped; clear {folder.readlink()} yourself, or remove the link"
+        )
     return Removable(
         files=tuple(sorted(path.relative_to(experiment_dir) for path in files)),
         size_bytes=sum(path.lstat().st_size for path in files),
-        kept=kept,
+        kept=kept_words,
     )
 
 
-def remove(experiment_dir: Path, unneeded: Removable) -> None:
-    """Remove the files in `unneeded`; UsageError if a process now holds the experiment directory."""
+def remove(experiment_dir: Path, unneeded_files: Removable) -> None:
+    """Remove the files in `unneeded_files`; UsageError if a process now holds the experiment directory."""
     with closing(Lock(experiment_dir)):
-        for file in unneeded.files:
+        for file in unneeded_files.files:
             remove_below(experiment_dir, file)
         folders: set[Path] = set()
-        for file in unneeded.files:
+        for file in unneeded_files.files:
             folders |= {parent for parent in file.parents if CHECKPOINTS in parent.parts}
         for folder in sorted(folders, reverse=True):
             remove_empty_below(experiment_dir, folder)
@@ -75,10 +77,10 @@ def files_below(folder: Path) -> Iterator[Path]:
     """Yield the regular files below `folder` in order; symbolic links, including `folder` itself, are not followed."""
     if folder.is_symlink():
         return
-    for at, below, names in os.walk(folder):
-        below.sort()
+    for root, subfolders, names in os.walk(folder):
+        subfolders.sort()
         for name in sorted(names):
-            path = Path(at, name)
+            path = Path(root, name)
             if _is_file(path):
                 yield path
 
@@ -92,19 +94,19 @@ def _temporary(experiment_dir: Path) -> Iterator[Path]:
         yield from (path for path in files_below(experiment_dir / name) if _OF_WORKERS.fullmatch(path.name))
 
 
-def _drafts(folder: Path, called: re.Pattern[str]) -> Iterator[Path]:
+def _drafts(folder: Path, name_pattern: re.Pattern[str]) -> Iterator[Path]:
     """Yield temporary files in `folder` that no process can still be writing."""
     for path in folder.glob(".*"):
-        if called.fullmatch(path.name) and _is_file(path) and time.time() - path.stat().st_mtime > _AT_WORK_S:
+        if name_pattern.fullmatch(path.name) and _is_file(path) and time.time() - path.stat().st_mtime > _AT_WORK_S:
             yield path
 
 
 def _checkpoints(folder: Path, history: History) -> Iterator[Path]:
     """Yield checkpoints of complete runs only, because an unfinished run resumes from its checkpoints."""
-    needed = {folder / name for name, run in history.runs.items() if run.started and run.expected}
+    needed_folders = {folder / name for name, run in history.runs.items() if run.started and run.expected}
     for path in files_below(folder):
         is_checkpoint = len(path.relative_to(folder).parts) == _DEPTH and is_name(path.name)
-        if is_checkpoint and path.parent not in needed:
+        if is_checkpoint and path.parent not in needed_folders:
             yield path
 
 

@@ -27,36 +27,36 @@ from esper_ab.trackers.settings import NAMES, Tracking, check_tracking, wandb_mo
 
 def read_what(flags: LaunchFlags) -> tuple[DeclaredExperiment, Request]:
     """Read WHAT (an experiment file, trainer, function or command) and the flags; UsageError if one is invalid."""
-    what = flags.what
-    declared = DeclaredExperiment()
+    target = flags.what
+    declaration = DeclaredExperiment()
     trainer: str | None = None
-    if what is None:
-        return declared, read_request(flags.by_name)
-    path = Path(what)
-    if path.suffix == ".toml" and (path.exists() or " " not in what):
-        declared = DeclaredExperiment(file=read_toml(path))
-    elif path.suffix == ".py" and (path.exists() or not {" ", "{"} & {*what}):
+    if target is None:
+        return declaration, read_request(flags.by_name)
+    path = Path(target)
+    if path.suffix == ".toml" and (path.exists() or " " not in target):
+        declaration = DeclaredExperiment(file=read_toml(path))
+    elif path.suffix == ".py" and (path.exists() or not {" ", "{"} & {*target}):
         # Imported here, because the API is needed for Python files only.
         from esper_ab.api.files import called_with_seed, defines_trainer, load_declaration
 
         if defines_trainer(path):
-            trainer = f"{what}:train" if called_with_seed(path) else what
+            trainer = f"{target}:train" if called_with_seed(path) else target
         else:
-            declared = load_declaration(path)
-    elif "{" in what or is_function(what):
-        trainer = what
-    elif " " in what:
+            declaration = load_declaration(path)
+    elif "{" in target or is_function(target):
+        trainer = target
+    elif " " in target:
         raise UsageError(
-            f"{what}: no such file; if this is a command, put {{seed}} where the script expects its seed, "
+            f"{target}: no such file; if this is a command, put {{seed}} where the script expects its seed, "
             "as in --seed {seed}"
         )
     else:
         raise UsageError(
-            f"{what}: expected an experiment (.toml, .py), a Python file with train(run), a function as in "
+            f"{target}: expected an experiment (.toml, .py), a Python file with train(run), a function as in "
             "train.py:train, or a command in quotes with placeholders, as in 'python train.py --lr {lr} --seed {seed} "
             "--out {out}'"
         )
-    return declared, read_request({**flags.by_name, "trainer": trainer}, declared.file)
+    return declaration, read_request({**flags.by_name, "trainer": trainer}, declaration.file)
 
 
 @contextmanager
@@ -66,13 +66,13 @@ def completed(command: str) -> Iterator[None]:
         yield
     except Missing as error:
         flags = [flag for _, _, flag in error.missing]
-        wanted = []
-        for _, decides, flag in error.missing:
+        wanted_words = []
+        for _, decision, flag in error.missing:
             alternatives = flag.replace("--higher NAME", "--higher NAME or --lower NAME")
-            wanted.append(f"{alternatives} ({decides})")
-        typed = click.get_current_context().meta.get(ARGUMENTS, ())
-        line = " ".join((shell_command(command, *typed), *flags))
-        raise UsageError(f"missing: {'; '.join(wanted)}. Complete the command: {line}") from None
+            wanted_words.append(f"{alternatives} ({decision})")
+        typed_words = click.get_current_context().meta.get(ARGUMENTS, ())
+        line = " ".join((shell_command(command, *typed_words), *flags))
+        raise UsageError(f"missing: {'; '.join(wanted_words)}. Complete the command: {line}") from None
 
 
 def read_campaign(flags: LaunchFlags) -> Campaign:
@@ -84,7 +84,7 @@ def read_campaign(flags: LaunchFlags) -> Campaign:
         if (flags.max_parallel or 1) > 1:
             raise click.UsageError("--no-parallel runs one run at a time; remove --no-parallel or --max-parallel")
         flags = msgspec.structs.replace(flags, max_parallel=1)
-    declared, request = read_what(flags)
+    declaration, request = read_what(flags)
     with completed("launch"):
         parts = parse_parts(request)
     if len(parts) > 1:
@@ -93,8 +93,8 @@ def read_campaign(flags: LaunchFlags) -> Campaign:
         parts=parts,
         scores=request.scores,
         output_dir=flags.output_dir,
-        about=declared.about,
-        tracking=_checked_tracking(flags, declared.tracking),
+        about=declaration.about,
+        tracking=_checked_tracking(flags, declaration.tracking),
         prior=_prior_results(flags),
         launcher=read_launcher_flags(flags.by_name).over(request.launcher),
     )
@@ -120,56 +120,56 @@ def _prior_results(flags: LaunchFlags) -> PriorResults:
     return PriorResults(calibration=calibration, reward_audit=reward_audit)
 
 
-def _checked_tracking(flags: LaunchFlags, declared: Tracking) -> Tracking:
+def _checked_tracking(flags: LaunchFlags, declared_tracking: Tracking) -> Tracking:
     """Return the tracking settings from WHAT and the flags; UsageError if a tracker cannot be used."""
     if (flags.track, flags.wandb_mode, flags.wandb_entity, flags.wandb_project) != (None, None, None, None):
-        return tracking_of(flags, declared)
-    if declared != Tracking():
-        check_tracking(declared)
-    return declared
+        return tracking_of(flags, declared_tracking)
+    if declared_tracking != Tracking():
+        check_tracking(declared_tracking)
+    return declared_tracking
 
 
-def _tracked(declared: Tracking) -> list[str]:
+def _tracked(declared_tracking: Tracking) -> list[str]:
     """Return the names of the trackers that WHAT asks for."""
     names = []
-    if declared.wandb != "off":
+    if declared_tracking.wandb != "off":
         names.append("wandb")
-    if declared.tensorboard:
+    if declared_tracking.tensorboard:
         names.append("tensorboard")
     return names
 
 
-def tracking_of(flags: LaunchFlags, declared: Tracking) -> Tracking:
+def tracking_of(flags: LaunchFlags, declared_tracking: Tracking) -> Tracking:
     """Return the tracking settings from the flags, over those of WHAT; --track replaces the trackers of WHAT.
 
     Raises UsageError if a tracker is unknown or cannot be used.
     """
     if flags.track is not None:
         names = split_commas(flags.track, "--track")
-        kept = Tracking(description=declared.description, tags=declared.tags)
+        kept_tracking = Tracking(description=declared_tracking.description, tags=declared_tracking.tags)
     else:
-        names = _tracked(declared)
-        kept = declared
-    unknown = [name for name in names if name not in NAMES]
-    if unknown:
-        raise UsageError(f"--track {unknown[0]}: no such tracker; choose from {', '.join(NAMES)}")
-    for_wandb = {
+        names = _tracked(declared_tracking)
+        kept_tracking = declared_tracking
+    unknown_names = [name for name in names if name not in NAMES]
+    if unknown_names:
+        raise UsageError(f"--track {unknown_names[0]}: no such tracker; choose from {', '.join(NAMES)}")
+    wandb_values = {
         "--wandb-mode": flags.wandb_mode,
         "--wandb-entity": flags.wandb_entity,
         "--wandb-project": flags.wandb_project,
     }
-    for flag, value in for_wandb.items():
+    for flag, value in wandb_values.items():
         if value is not None and "wandb" not in names:
             raise UsageError(f"{flag} needs --track wandb")
-    mode = kept.wandb
+    mode = kept_tracking.wandb
     if "wandb" in names and (flags.wandb_mode is not None or mode == "off"):
         mode = wandb_mode("--wandb-mode", flags.wandb_mode)
     tracking = msgspec.structs.replace(
-        kept,
+        kept_tracking,
         wandb=mode,
         tensorboard="tensorboard" in names,
-        wandb_entity=flags.wandb_entity or kept.wandb_entity,
-        wandb_project=flags.wandb_project or kept.wandb_project,
+        wandb_entity=flags.wandb_entity or kept_tracking.wandb_entity,
+        wandb_project=flags.wandb_project or kept_tracking.wandb_project,
     )
     check_tracking(tracking)
     return tracking

@@ -19,19 +19,19 @@ def unknown_option(error: click.NoSuchOption) -> str:
     or, if there is none, options with similar names.
     """
     message = f"no option {error.option_name}"
-    known: list[str] = []
+    known_flags: list[str] = []
     if error.ctx:
         for parameter in error.ctx.command.params:
-            known += parameter.opts
-    if today := flag_today(error.option_name, known):
+            known_flags += parameter.opts
+    if today := flag_today(error.option_name, known_flags):
         return f"{message}; {today}"
-    if error.option_name == "--seed" and {"--seeds", "--rng-seed"} <= set(known):
+    if error.option_name == "--seed" and {"--seeds", "--rng-seed"} <= set(known_flags):
         return f"{message}; {_SEED}"
     keys = OURS.get(error.option_name.lstrip("-").replace("-", "_"), ())
-    same = [_flag_of(key) for key in keys]
-    if same and {flag.split()[0] for flag in same} <= set(known):
-        return f"{message}; here it is called {' and '.join(same)}"
-    close = close_names(error.option_name, known, 2)
+    same_flags = [_flag_of(key) for key in keys]
+    if same_flags and {flag.split()[0] for flag in same_flags} <= set(known_flags):
+        return f"{message}; here it is called {' and '.join(same_flags)}"
+    close = close_names(error.option_name, known_flags, 2)
     if close:
         return f"{message}; did you mean {' or '.join(close)}?"
     return message

@@ -78,7 +78,7 @@ _NO_MARGIN = 0.1  # placeholder for an A/A plan without a margin: decides nothin
 @valued(
     "--seeds", "R", "Number of seeds of the experiment that you plan.", type=click.IntRange(1, MOST_SEEDS), default=10
 )
-@experiment_options(without=_OWN, one_task=True)
+@experiment_options(omitted_keys=_OWN, one_task=True)
 def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     """Train one group repeatedly, and show how much its runs differ by chance.
 
@@ -101,8 +101,8 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     words = list(click.get_current_context().meta[ARGUMENTS])
 
     def resume_command(directory: Path) -> str:
-        named = ["--name", directory.name] if plan.generated else []
-        return shell_command("calibrate", *words, *named)
+        name_flags = ["--name", directory.name] if plan.generated else []
+        return shell_command("calibrate", *words, *name_flags)
 
     measures = plan.parts[0].plan.design.measures
     margin_is_known = measures.margin is not None or request.value_of("margin") is not None
@@ -129,14 +129,14 @@ def _plan(mode: str | None, runs: int, flags: LaunchFlags, request: Request) -> 
         groups = ("a", "b")
     else:
         groups = (f"a={mode or kind.default_mode}", f"b={mode or kind.default_mode}")
-    own: dict[str, object] = {"seeds": pairs, "looks": [pairs], "early_stop": False, "unpaired": True}
+    own_flags: dict[str, object] = {"seeds": pairs, "looks": [pairs], "early_stop": False, "unpaired": True}
     if not kind.declares_margins and request.value_of("margin") is None:
-        own["margin"] = _NO_MARGIN
+        own_flags["margin"] = _NO_MARGIN
         low, high = read_range(str(request.value_of("outcome_range") or ""))
         if low is not None and high is not None:
-            own["margin"] = min(_NO_MARGIN, (high - low) / 2.0)
+            own_flags["margin"] = min(_NO_MARGIN, (high - low) / 2.0)
     campaign = Campaign(
-        parts=(Part(name="", asked=parse(request.with_groups(groups, own))),),
+        parts=(Part(name="", asked=parse(request.with_groups(groups, own_flags))),),
         output_dir=flags.output_dir,
         launcher=read_launcher_flags(flags.by_name).over(request.launcher),
         generated_name="calibration-{task}-{time}",

@@ -33,9 +33,9 @@ def command(experiment_dir: Path | None) -> None:
         return
     from esper_ab.api.loaded import load_experiment  # needs numpy, which the BibTeX entry does not
 
-    loaded = load_experiment(experiment_dir)
-    click.echo(f"\n% plan {loaded.history.plan.digest}")
-    for comparison in loaded.comparisons:
+    loaded_experiment = load_experiment(experiment_dir)
+    click.echo(f"\n% plan {loaded_experiment.history.plan.digest}")
+    for comparison in loaded_experiment.comparisons:
         click.echo(_row(comparison))
 
 

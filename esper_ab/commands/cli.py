@@ -64,10 +64,10 @@ class _LazyGroup(CommandGroup):
 
             if today := command_today(args[0]):
                 raise click.UsageError(f"no command {args[0]!r}; write {today}", ctx)
-        name, command, rest = super().resolve_command(ctx, args)
+        name, command, other_words = super().resolve_command(ctx, args)
         if not name or command is None:
-            return name, None, rest
-        return name, load_command(name), rest
+            return name, None, other_words
+        return name, load_command(name), other_words
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under their headings."""

@@ -73,11 +73,11 @@ def _show_replications(sources: Sequence[Source], *, json: bool, verbose: bool) 
     from esper_ab.report.text import render_text
 
     experiments = [(name, content(history, place=name)) for name, history in sources]
-    differs = remarks(sources)
+    differences = remarks(sources)
     if json:
-        click.echo(replications_json(experiments, differs))
+        click.echo(replications_json(experiments, differences))
     else:
-        click.echo(typeable(render_text(replications_report(experiments, differs), whole=verbose)), nl=False)
+        click.echo(typeable(render_text(replications_report(experiments, differences), whole=verbose)), nl=False)
     comparisons: list[Comparison] = []
     for _, item in experiments:
         comparisons += item.comparisons

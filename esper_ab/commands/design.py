@@ -74,9 +74,9 @@ def command(context: click.Context, /, out: Path, dry_run: bool, json: bool, **a
     from esper_ab.readers.external_plan import save_plan
     from esper_ab.report.external_plan import render_plan
 
-    named = {name: names_in(asked[name]) for name in ("tasks", "cells") if asked[name]}
+    names_by_key = {name: names_in(asked[name]) for name in ("tasks", "cells") if asked[name]}
     asked |= {"looks": looks_in(asked["looks"]), "early_stop": not asked["no_early_stop"]}
-    options = as_in_python(asked | {"tasks": (), "cells": ()} | named)
+    options = as_in_python(asked | {"tasks": (), "cells": ()} | names_by_key)
     groups = names_in(asked["groups"])
     seeds = seeds_in(asked["seeds"], asked["choose"])
     try:

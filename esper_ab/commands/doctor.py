@@ -89,8 +89,8 @@ def _examine_nodes(out: Path, options: Flags) -> Iterator[Diagnosis]:
         topic = f"node {name}"
         if isinstance(answer, EsperError):
             yield problem(topic, str(answer), "run `esper-ab doctor` on that node to see what is wrong")
-        elif why := unfit(answer, out):
-            yield problem(topic, why, "fix the problem on that node, or leave the node out")
+        elif reason := unfit(answer, out):
+            yield problem(topic, reason, "fix the problem on that node, or leave the node out")
         else:
             fit[name] = answer
             cores = counted(len(answer.names("cpu")), "core")
@@ -100,8 +100,10 @@ def _examine_nodes(out: Path, options: Flags) -> Iterator[Diagnosis]:
 
 
 def _questions() -> Questions:
-    usual = AskedExperiment(groups=())
-    return Questions(task=usual.task, data_dir=usual.data_dir, user_rewards=(), gpus=("cuda",))
+    default_experiment = AskedExperiment(groups=())
+    return Questions(
+        task=default_experiment.task, data_dir=default_experiment.data_dir, user_rewards=(), gpus=("cuda",)
+    )
 
 
 def describe_diagnoses(diagnoses: list[Diagnosis], *, whole: bool = False) -> str:

@@ -74,8 +74,8 @@ def check_whole(policies: Sequence[str]) -> None:
 
     Policies outside their experiment directory, and those whose journal cannot be read, are not checked.
     """
-    for _, history, asked in _group_by_experiment(policies):
-        for name, path in asked.items():
+    for _, history, asked_policies in _group_by_experiment(policies):
+        for name, path in asked_policies.items():
             if name not in history.runs or not path.is_file():
                 continue
             evaluation = history.runs[name].evaluation
@@ -96,9 +96,9 @@ def _group_by_experiment(policies: Sequence[str]) -> Iterator[tuple[Path, Histor
     for path in map(Path, policies):
         if len(path.absolute().parents) > 2:
             policies_by_directory.setdefault(path.absolute().parents[2], {})[f"{path.parent.name}/{path.stem}"] = path
-    for experiment_dir, asked in policies_by_directory.items():
+    for experiment_dir, asked_policies in policies_by_directory.items():
         with suppress(EsperError, OSError):
-            yield experiment_dir, load(experiment_dir).history, asked
+            yield experiment_dir, load(experiment_dir).history, asked_policies
 
 
 def describe_other_code(policies: Sequence[str]) -> list[str]:
@@ -108,13 +108,14 @@ def describe_other_code(policies: Sequence[str]) -> list[str]:
     """
     our_code = provenance.code()
     lines = []
-    for experiment_dir, history, asked in _group_by_experiment(policies):
-        trained_by = [state.code for state in code_states(history) if asked.keys() & set(state.runs)]
-        key = telling([our_code, *trained_by])
-        others = [named(code) for code in trained_by if code.get(key, "") != our_code.get(key, "")]
-        if others:
+    for experiment_dir, history, asked_policies in _group_by_experiment(policies):
+        codes = [state.code for state in code_states(history) if asked_policies.keys() & set(state.runs)]
+        key = telling([our_code, *codes])
+        other_codes = [named(code) for code in codes if code.get(key, "") != our_code.get(key, "")]
+        if other_codes:
             lines.append(
-                f"{experiment_dir.name}: trained by {' and by '.join(others)}, but the code here is {named(our_code)}: "
+                f"{experiment_dir.name}: trained by {' and by '.join(other_codes)}, but the code here is "
+                f"{named(our_code)}: "
                 "outcomes may differ from those of the run"
             )
     return lines

@@ -67,12 +67,12 @@ def command(
     There is one file per table: the views of `query`, the comparisons and their pairs. While EXPERIMENT is running,
     the files hold what has been recorded so far.
     """
-    chosen = tuple(dict.fromkeys(tables)) or TABLES
-    written = export(experiment_dir, out or experiment_dir / _FOLDER, form, chosen, force=force)
+    chosen_tables = tuple(dict.fromkeys(tables)) or TABLES
+    written_files = export(experiment_dir, out or experiment_dir / _FOLDER, form, chosen_tables, force=force)
     if json:
-        click.echo(json_module.dumps({"run": str(experiment_dir), "format": form, "files": written}, indent=2))
+        click.echo(json_module.dumps({"run": str(experiment_dir), "format": form, "files": written_files}, indent=2))
         return
-    for table in written:
+    for table in written_files:
         click.echo(f"{table['file']}: {counted(table['rows'], 'row')}, {table['bytes'] / 1e3:.1f} kB")
 
 
@@ -87,13 +87,15 @@ def export(
     from esper_ab.analysis.analyse import analyse  # imports scipy, which --help does not need
 
     files = {table: folder / f"{table}.{form}" for table in tables}
-    loaded = load(experiment_dir)
-    existing = [str(file) for file in files.values() if file.exists()]
-    if existing and not force:
-        others = f", and {len(existing) - 1} more" if len(existing) > 1 else ""
-        raise UsageError(f"{existing[0]} exists{others}; --force replaces existing files, --out names another folder")
-    comparisons = analyse(loaded.history).comparisons
-    with viewed(experiment_dir, loaded.lines, loaded.history.design.measures) as connection:
+    loaded_journal = load(experiment_dir)
+    existing_files = [str(file) for file in files.values() if file.exists()]
+    if existing_files and not force:
+        others_words = f", and {len(existing_files) - 1} more" if len(existing_files) > 1 else ""
+        raise UsageError(
+            f"{existing_files[0]} exists{others_words}; --force replaces existing files, --out names another folder"
+        )
+    comparisons = analyse(loaded_journal.history).comparisons
+    with viewed(experiment_dir, loaded_journal.lines, loaded_journal.history.design.measures) as connection:
         add_conclusions(connection, comparisons)
         try:
             if folder == experiment_dir / _FOLDER:
@@ -107,8 +109,8 @@ def export(
                     drafts[table].replace(file)
         except OSError as error:
             error.filename = str(folder)
-            why = f"{folder} cannot be written: {error.strerror}; name another folder with --out"
-            raise refused(error, why) from None
+            reason = f"{folder} cannot be written: {error.strerror}; name another folder with --out"
+            raise refused(error, reason) from None
     return [
         {"table": table, "file": str(file), "rows": rows[table], "bytes": file.stat().st_size}
         for table, file in files.items()

@@ -134,14 +134,14 @@ def heuristic(json: bool, **options: Any) -> None:
     The output counts the germinations, advances, fossilisations and prunings in each slot. Nothing is compared, and no
     experiment directory is written; to compare the controller, use `launch --groups heuristic,…`.
     """
-    asked = make_question(**options)
-    answer = answer_of("workers.kinds.growth.commands.heuristic", asked, _DECODER)
+    question = make_question(**options)
+    answer = answer_of("workers.kinds.growth.commands.heuristic", question, _DECODER)
     counts = {"by_slot": count_by_slot(answer), "several_slots": count_several_slots(answer)}
-    tree = msgspec.to_builtins({"question": asked, "kernel": answer.kernel, **counts, "hosts": answer.hosts})
+    tree = msgspec.to_builtins({"question": question, "kernel": answer.kernel, **counts, "hosts": answer.hosts})
     if json:
         click.echo(json_module.dumps(tree))
     else:
-        click.echo(typeable(describe_answer(asked, answer)))
+        click.echo(typeable(describe_answer(question, answer)))
 
 
 @command.command(
@@ -165,13 +165,13 @@ def fetch(task: str, data_dir: str, json: bool) -> None:
 
 def make_question(*, slots: str | None, **options: Any) -> SoloQuestion:
     """Return the question for the child process; UsageError for an unknown task or empty --slots."""
-    known = catalog.names("workers.kinds.growth.tasks")
-    if options["task"] not in known:
-        raise UsageError(f"no task {options['task']!r}; {did_you_mean(options['task'], known)}")
-    named = tuple(filter(None, (slots or "").split(",")))
-    if slots is not None and not named:
+    known_tasks = catalog.names("workers.kinds.growth.tasks")
+    if options["task"] not in known_tasks:
+        raise UsageError(f"no task {options['task']!r}; {did_you_mean(options['task'], known_tasks)}")
+    named_slots = tuple(filter(None, (slots or "").split(",")))
+    if slots is not None and not named_slots:
         raise UsageError("--slots: name at least one slot, as in --slots early late, or omit the flag for all slots")
-    return SoloQuestion(slots=named, **options)
+    return SoloQuestion(slots=named_slots, **options)
 
 
 def count_by_slot(answer: SoloAnswer) -> dict[str, dict[str, int]]:
@@ -193,10 +193,10 @@ def _done(seeds: list[Seed]) -> dict[str, int]:
 def count_several_slots(answer: SoloAnswer) -> int:
     """Count the hosts that have seed modules in more than one slot."""
     slots = [{seed.slot for seed in host.seeds} for host in answer.hosts]
-    return sum(len(of_host) > 1 for of_host in slots)
+    return sum(len(host_slots) > 1 for host_slots in slots)
 
 
-def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
+def describe_answer(question: SoloQuestion, answer: SoloAnswer) -> str:
     """Return the answer as text: a table of slots, and then one line per host."""
     hosts = answer.hosts
     accuracies = [host.held_out_accuracy for host in hosts]
@@ -205,10 +205,10 @@ def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
     for slot, counts in count_by_slot(answer).items():
         cells = "  ".join(f"{counts[op]:>{len(op)}}" for op in _OPS)
         table.append(f"{slot:<{width}}  {cells}")
-    size = f"{asked.episodes} x {counted(asked.n_envs, 'host')} of {counted(asked.steps, 'step')}"
+    size = f"{question.episodes} x {counted(question.n_envs, 'host')} of {counted(question.steps, 'step')}"
     mean = sum(accuracies) / len(hosts)
     lines = [
-        f"heuristic on {asked.task}: {size}, rng seed {asked.rng_seed}, trained by {answer.kernel}",
+        f"heuristic on {question.task}: {size}, rng seed {question.rng_seed}, trained by {answer.kernel}",
         "",
         *table,
         "",
@@ -222,15 +222,15 @@ def describe_answer(asked: SoloQuestion, answer: SoloAnswer) -> str:
 
 def _line(host: Host) -> str:
     if host.settled_step is None:
-        settled = "never settled"
+        settled_words = "never settled"
     else:
-        settled = f"settled at step {host.settled_step}"
+        settled_words = f"settled at step {host.settled_step}"
     if host.seeds:
         seeds = "; ".join(map(_life, host.seeds))
     else:
         seeds = f"no seed module: {host.unsettled_steps} steps not settled, {host.improving_steps} without a plateau"
     end = ", diverged" if host.diverged else ""
-    return f"{host.episode}/{host.env}: {host.held_out_accuracy:.2f} %, {settled}{end}; {seeds}"
+    return f"{host.episode}/{host.env}: {host.held_out_accuracy:.2f} %, {settled_words}{end}; {seeds}"
 
 
 def _life(seed: Seed) -> str:

@@ -93,8 +93,8 @@ def toml_file(name: str = "") -> str:
     ]
     for section, fields in sections.items():
         lines.append("")
-        if about := _describe_section(section):
-            lines.append(f"# {about}")
+        if section_words := _describe_section(section):
+            lines.append(f"# {section_words}")
         lines.append(f"[{section}]")
         for field in fields:
             lines += _toml_lines(field)
@@ -105,8 +105,8 @@ def python_file(name: str) -> str:
     """Return the text of a Python experiment file, which defines `experiment` and has every setting as a comment."""
     settings: list[str] = []
     for section, fields in _sections().items():
-        if about := _describe_section(section):
-            settings.append(f"# {about}")
+        if section_words := _describe_section(section):
+            settings.append(f"# {section_words}")
         for field in fields:
             if field.key not in ("name", "seeds"):
                 settings += _python_lines(field)
@@ -165,10 +165,10 @@ def _describe_section(section: str) -> str:
 def _words(field: Field) -> str:
     """Describe a setting by the help of its flag, if the setting has a flag, and by its allowed values."""
     if field.key == "task":
-        allowed = f"one of {', '.join(catalog.names('workers.kinds.growth.tasks'))}"
+        allowed_words = f"one of {', '.join(catalog.names('workers.kinds.growth.tasks'))}"
     else:
-        allowed = _allowed(field)
-    words = [allowed]
+        allowed_words = _allowed(field)
+    words = [allowed_words]
     if not field.of_group and not field.flag.startswith("no_"):
         words.insert(0, flag_help().get(field.flag, ""))
     return " ".join(filter(None, words))
@@ -221,7 +221,7 @@ def _lines(key: str, setting: str, words: str, width: int) -> list[str]:
     line = setting if key in _SET else f"#{setting}"
     if not words:
         return [line]
-    together = f"{line}  # {words}"
-    if len(together) <= width:
-        return [together]
+    joined_line = f"{line}  # {words}"
+    if len(joined_line) <= width:
+        return [joined_line]
     return [*(f"# {part}" for part in wrap(words, width - 2)), line]

@@ -74,24 +74,26 @@ def command(
         return _judge_experiment(
             context, Path(words[0]), requirements, json=options["json"], verbose=options["verbose"]
         )
-    reading = {name: options.pop(name) for name in _READING}
+    reading_options = {name: options.pop(name) for name in _READING}
     output = {name: options.pop(name) for name in ("figure", "json", "verbose")}
     if not _begins_with_plan(words, margin=options["margin"]):
         if requirements:
             raise UsageError("--fail-unless needs a plan, because results without a plan are exploratory")
-        explored = _explore(words, reading, options)
-        click.echo(printed(explored, **output), nl=False)
-        return status_of(explored.comparisons)
-    given = [name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
-    if given:
-        raise UsageError(f"--{given[0]} is only for outcomes without a plan; a plan already contains this setting")
+        answer = _explore(words, reading_options, options)
+        click.echo(printed(answer, **output), nl=False)
+        return status_of(answer.comparisons)
+    rule_flags = [
+        name for name in _RULE if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    if rule_flags:
+        raise UsageError(f"--{rule_flags[0]} is only for outcomes without a plan; a plan already contains this setting")
     plan = read_plan(Path(words[0]))
     if len(words) == 1:
         raise UsageError(f"judge {words[0]}: name the outcomes as well, as in `esper-ab judge plan.json results.csv`")
-    asked = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
-    verdicts = judged(plan, _read(plan, words[1:], reading), read_by_task(options["scores"]))
+    asked_requirements = [parse_requirement(text, plan.groups, plan.design.comparisons) for text in requirements]
+    verdicts = judged(plan, _read(plan, words[1:], reading_options), read_by_task(options["scores"]))
     click.echo(printed(verdicts, **output), nl=False)
-    for note in require(asked, verdicts.comparisons):
+    for note in require(asked_requirements, verdicts.comparisons):
         click.echo(typeable(f"note: {visible_line(note)}"), err=True)
     return status_of(verdicts.comparisons)
 
@@ -123,21 +125,21 @@ def _begins_with_plan(words: Sequence[str], margin: str | None) -> bool:
     """True if the first word is a plan or is meant to be one: a JSON file that has no outcomes, without a margin."""
     from esper_ab.formats.known import format_of  # needs numpy, as above
 
-    first = Path(words[0])
-    if first.is_dir():
+    first_path = Path(words[0])
+    if first_path.is_dir():
         return False
-    if not first.exists():
-        return first.suffix == ".json"  # the reader of plans says what is wrong
-    with open_to_read(first) as file:
+    if not first_path.exists():
+        return first_path.suffix == ".json"  # the reader of plans says what is wrong
+    with open_to_read(first_path) as file:
         head = file.read(_HEAD_BYTES)
     if b'"esper_ab_plan"' in head:
         return True
-    if first.suffix != ".json" and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+    if first_path.suffix != ".json" and not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return False
-    return format_of(first) is None or (len(words) > 1 and margin is None)
+    return format_of(first_path) is None or (len(words) > 1 and margin is None)
 
 
-def _explore(words: Sequence[str], reading: Flags, rule: Flags) -> OutcomeVerdicts:
+def _explore(words: Sequence[str], reading_options: Flags, rule: Flags) -> OutcomeVerdicts:
     """Explore the outcomes in files and folders; ask what only the user can answer."""
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import explored
@@ -147,7 +149,7 @@ def _explore(words: Sequence[str], reading: Flags, rule: Flags) -> OutcomeVerdic
     name_lines: tuple[str, ...] = ()
     while True:
         try:
-            outcomes = read_outcomes(paths, _reading(reading, rule["rows"], rule["control"]))
+            outcomes = read_outcomes(paths, _reading(reading_options, rule["rows"], rule["control"]))
             if outcomes.name_lines != name_lines:
                 click.echo("\n".join(map(visible_line, outcomes.name_lines)), err=True)
             name_lines = outcomes.name_lines
@@ -157,8 +159,10 @@ def _explore(words: Sequence[str], reading: Flags, rule: Flags) -> OutcomeVerdic
             return explored(outcomes.observations, options)
         except Unanswered as error:
             answers = answers_to(error, "judge")
-            reading = reading | {name: answer for name, answer in answers.items() if name in reading}
-            rule = rule | {name: answer for name, answer in answers.items() if name not in reading}
+            reading_options = reading_options | {
+                name: answer for name, answer in answers.items() if name in reading_options
+            }
+            rule = rule | {name: answer for name, answer in answers.items() if name not in reading_options}
 
 
 def _reading(flags: Flags, rows: str | None = None, control: str | None = None) -> ReadingRules:
@@ -180,7 +184,7 @@ def _reading(flags: Flags, rows: str | None = None, control: str | None = None) 
     )
 
 
-def _read(plan: AnalysisPlan, words: Sequence[str], reading: Flags) -> Observations:
+def _read(plan: AnalysisPlan, words: Sequence[str], reading_options: Flags) -> Observations:
     """Read files and folders, experiment directories, or the order of trials of an evaluation."""
     # As above.
     from esper_ab.readers.joint import read_experiments
@@ -189,23 +193,23 @@ def _read(plan: AnalysisPlan, words: Sequence[str], reading: Flags) -> Observati
     from esper_ab.verdict.row_questions import refuse_for_plan
 
     if plan.evaluation is not None:
-        if any(reading.values()):
+        if any(reading_options.values()):
             raise UsageError("--columns, --groups, --runs, --at and --mean-last do not apply to an order of trials")
         return read_orders(plan, [Path(word) for word in words])
-    named = [_named(text) for text in words]
-    if not any(task for task, _ in named) and not all(is_experiment(path) for _, path in named):
+    named_paths = [_named(text) for text in words]
+    if not any(task for task, _ in named_paths) and not all(is_experiment(path) for _, path in named_paths):
         try:
-            outcomes = read_outcomes([path for _, path in named], _reading(reading))
+            outcomes = read_outcomes([path for _, path in named_paths], _reading(reading_options))
         except Unanswered as error:
             refuse_for_plan(error)
         for line in outcomes.name_lines:
             click.echo(visible_line(line), err=True)
         return outcomes.observations
-    if any(reading.values()):
+    if any(reading_options.values()):
         raise UsageError("--columns and --groups apply to files; experiment directories have no columns")
-    for _, folder in named:
+    for _, folder in named_paths:
         refuse_joint(folder, "judge", by_task=True)
-    return read_experiments(named, plan.scales)
+    return read_experiments(named_paths, plan.scales)
 
 
 def _named(text: str) -> tuple[str, Path]:

@@ -62,16 +62,16 @@ def command(**options: Any) -> None:
     confirm(plan, yes=flags.yes, dry_run=flags.dry_run)
     if fallback is None:
         return
-    with claim(plan) as claimed:
-        fallback.use(claimed.directory)
+    with claim(plan) as claimed_plan:
+        fallback.use(claimed_plan.directory)
         try:
-            run(claimed, _run_options(flags))
+            run(claimed_plan, _run_options(flags))
         except (WorkerFailed, WorkerHung):
-            if claimed.over_all is None and not flags.json:
-                click.echo(typeable("\n".join(_failures(claimed.directory))))
+            if claimed_plan.over_all is None and not flags.json:
+                click.echo(typeable("\n".join(_failures(claimed_plan.directory))))
             raise
     form: Form = "json" if flags.json else "brief"
-    show_answer(write_answer(claimed.directory, form), form, requirements)
+    show_answer(write_answer(claimed_plan.directory, form), form, requirements)
 
 
 def _run_options(flags: LaunchFlags) -> RunOptions:

@@ -67,8 +67,8 @@ def _table(experiments: list[Listed]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
     lines = []
     for row in rows:
-        padded = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
-        lines.append("  ".join([*padded, row[-1]]).rstrip())
+        padded_cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
+        lines.append("  ".join([*padded_cells, row[-1]]).rstrip())
     return "\n".join(lines)
 
 
@@ -77,16 +77,16 @@ def _summarise_verdicts(verdicts: tuple[str, ...]) -> str:
 
     Each says which group is better or worse than which; if there are many, than how many.
     """
-    parted = [_parted(text) for text in verdicts]
+    parted_verdicts = [_parted(text) for text in verdicts]
     if len(verdicts) <= _MOST_TOLD:
-        return "; ".join(_told(a, b, verdict) for a, b, verdict in parted)
-    counts = Counter(_claim_start(a, b, verdict) for a, b, verdict in parted)
+        return "; ".join(_told(a, b, verdict) for a, b, verdict in parted_verdicts)
+    counts = Counter(_claim_start(a, b, verdict) for a, b, verdict in parted_verdicts)
     cells = []
-    for about, n in counts.most_common():
-        if about.endswith(_THAN):
-            cells.append(f"{about} {n}")
+    for words, n in counts.most_common():
+        if words.endswith(_THAN):
+            cells.append(f"{words} {n}")
         else:
-            cells.append(f"{n} {about}")
+            cells.append(f"{n} {words}")
     return f"{len(verdicts)} comparisons: {'; '.join(cells)}"
 
 
@@ -126,14 +126,14 @@ def _local(wall_time: str) -> str:
         return wall_time
 
 
-def _cells(listed: Listed) -> tuple[str, ...]:
+def _cells(listed_experiment: Listed) -> tuple[str, ...]:
     """Return the cells of an experiment, in the order of the headings."""
     cells = (
-        listed.experiment_dir,
-        listed.state,
-        "" if listed.done is None else f"{int(100 * listed.done)} %",
-        _local(listed.last_event),
-        ",".join(listed.groups),
-        listed.problem or _summarise_verdicts(listed.verdicts),
+        listed_experiment.experiment_dir,
+        listed_experiment.state,
+        "" if listed_experiment.done is None else f"{int(100 * listed_experiment.done)} %",
+        _local(listed_experiment.last_event),
+        ",".join(listed_experiment.groups),
+        listed_experiment.problem or _summarise_verdicts(listed_experiment.verdicts),
     )
     return tuple(map(visible_line, cells))

@@ -42,10 +42,10 @@ def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
     Name a run as GROUP/SEED, a worker as in w00, and the console as `console`; without a name all logs are printed.
     """
     viewer = Viewer(experiment_dir)
-    known = sources(experiment_dir, viewer.history)
-    if name and name not in known:
-        raise UsageError(f"{experiment_dir} has no log {name!r}; {_hint(name, list(known))}")
-    width = max(map(len, known))
+    known_names = sources(experiment_dir, viewer.history)
+    if name and name not in known_names:
+        raise UsageError(f"{experiment_dir} has no log {name!r}; {_hint(name, list(known_names))}")
+    width = max(map(len, known_names))
     with suppress(KeyboardInterrupt):
         for origin, line in lines(experiment_dir, viewer, name, follow=follow):
             if json:
@@ -56,13 +56,13 @@ def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
                 click.echo(f"{origin:<{width}} | {visible(line)}")
 
 
-def _hint(name: str, known: list[str]) -> str:
+def _hint(name: str, known_names: list[str]) -> str:
     """Return what to write instead of an unknown name."""
-    close = get_close_matches(name, known, n=1)
+    close = get_close_matches(name, known_names, n=1)
     if close:
         return f"did you mean {close[0]}?"
-    names = ", ".join(known[:_SHOWN])
-    if len(known) > _SHOWN:
+    names = ", ".join(known_names[:_SHOWN])
+    if len(known_names) > _SHOWN:
         names += ", …"
     return f"it has {names}"
 
@@ -70,8 +70,8 @@ def _hint(name: str, known: list[str]) -> str:
 def sources(experiment_dir: Path, history: History) -> dict[str, Path]:
     """Return the path of each log by name (runs in plan order, workers, console), also of files that do not exist."""
     files = {name: experiment_dir / run.spec.log_file for name, run in history.runs.items()}
-    known = set(files.values())
-    files |= {path.stem: path for path in sorted((experiment_dir / LOGS).glob("*.log")) if path not in known}
+    known_files = set(files.values())
+    files |= {path.stem: path for path in sorted((experiment_dir / LOGS).glob("*.log")) if path not in known_files}
     return files | {_CONSOLE: experiment_dir / CONSOLE_NAME}
 
 
@@ -80,7 +80,7 @@ def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool 
 
     With `follow`, keep yielding new lines until no process holds the experiment directory.
     """
-    read = Counter[str]()  # bytes read so far, or skipped, by log
+    read_bytes = Counter[str]()  # bytes read so far, or skipped, by log
     while True:
         viewer.catch_up()
         last = not (follow and viewer.held)
@@ -88,7 +88,7 @@ def lines(experiment_dir: Path, viewer: Viewer, name: str = "", *, follow: bool 
         if name:
             paths = {name: paths[name]}
         for origin, path in paths.items():
-            data, read[origin] = _read_new_lines(experiment_dir, path, read[origin], last=last)
+            data, read_bytes[origin] = _read_new_lines(experiment_dir, path, read_bytes[origin], last=last)
             for line in data.decode(errors="replace").splitlines():
                 yield origin, _shortened(line)
         if last:

@@ -79,7 +79,7 @@ def command(**options: Any) -> None:
     from esper_ab.design.power_text import power_text
     from esper_ab.design.scheme import PowerQuestion
 
-    known, margin = _known(options)
+    known_spread, margin = _known(options)
     positions = options["orders"]  # the flag overrides the experiment's plan; without either, they can matter
     if positions is None and options["experiment"] is not None:
         positions = load(options["experiment"]).history.design.positions_matter
@@ -90,11 +90,11 @@ def command(**options: Any) -> None:
         positions_matter=positions is not False,
         futility=options["futility"],
     )
-    answered = answer(known, options["seeds"], question)
+    power_answer = answer(known_spread, options["seeds"], question)
     if options["json"]:
-        click.echo(visible_json(msgspec.json.encode(answered)))
+        click.echo(visible_json(msgspec.json.encode(power_answer)))
     else:
-        click.echo(typeable(power_text(answered)))
+        click.echo(typeable(power_text(power_answer)))
 
 
 def _check(options: Flags) -> None:
@@ -103,17 +103,17 @@ def _check(options: Flags) -> None:
     if len(sources) != 1:
         raise UsageError("give one source of the spread: --sd-run SD, --calibration FILE or --experiment EXPERIMENT")
     size: tuple[Callable[[float], bool], str] = (lambda x: 0.0 < x < math.inf, "a positive number")
-    kept = f"at least {LEAST_KEPT} and below 1, or 0 to turn it off"
+    kept_words = f"at least {LEAST_KEPT} and below 1, or 0 to turn it off"
     rules: dict[str, tuple[Callable[[float], bool], str]] = {
         "sd_run": size,
         "rho": (lambda x: -1.0 <= x < 1.0, "at least -1 and below 1"),
         "margin": size,
         "alpha": (lambda x: 0.0 < x < 0.5, "above 0 and below 0.5"),
-        "futility": (lambda x: x == 0.0 or LEAST_KEPT <= x < 1.0, kept),
+        "futility": (lambda x: x == 0.0 or LEAST_KEPT <= x < 1.0, kept_words),
     }
-    for name, (holds, right) in rules.items():
-        if options[name] is not None and not holds(options[name]):
-            raise UsageError(f"--{name.replace('_', '-')} {options[name]:g}: it must be {right}")
+    for name, (is_valid, valid_words) in rules.items():
+        if options[name] is not None and not is_valid(options[name]):
+            raise UsageError(f"--{name.replace('_', '-')} {options[name]:g}: it must be {valid_words}")
     if options["sd_run"] is not None and options["margin"] is None:
         raise UsageError("--sd-run needs --margin, the smallest difference worth acting on, in the same unit")
 
@@ -132,7 +132,7 @@ def _known(options: Flags) -> tuple[Known, float]:
     if options["calibration"] is not None:
         calibration = load_calibration(options["calibration"])
         spread = calibration.spread
-        known = Known(
+        known_spread = Known(
             source=f"{spread.runs} runs of {calibration.mode} in {options['calibration']}",
             sd=spread.sd,
             df=spread.runs - 1,
@@ -141,11 +141,11 @@ def _known(options: Flags) -> tuple[Known, float]:
             unit=calibration.outcome.apart,
             windows=calibration.windows,
         )
-        return check_varied(known), calibration.margin
+        return check_varied(known_spread), calibration.margin
     history = load(options["experiment"]).history
-    known = known_from_pairs(history, str(options["experiment"]))
+    known_spread = known_from_pairs(history, str(options["experiment"]))
     windows = windows_of_pairs(history)
     if rho is not None:
-        known = msgspec.structs.replace(known, rho=rho, sd_pairs=None, df_pairs=None)
+        known_spread = msgspec.structs.replace(known_spread, rho=rho, sd_pairs=None, df_pairs=None)
         windows = tuple(msgspec.structs.replace(window, sd_pairs=None) for window in windows)
-    return msgspec.structs.replace(known, windows=windows), history.design.margin
+    return msgspec.structs.replace(known_spread, windows=windows), history.design.margin

@@ -47,12 +47,12 @@ def command(
     """Rebuild summary.txt, verdict.json and report.html of EXPERIMENT from its journal."""
     if json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
-    chosen: Form = form or "text"
+    chosen_form: Form = form or "text"
     if json:
-        chosen = "json"
+        chosen_form = "json"
     elif form is None and quiet:
-        chosen = "brief"
+        chosen_form = "brief"
     elif form is None and verbose:
-        chosen = "whole"
-    answer = write_answer(experiment_dir, chosen)
-    show_answer(answer, chosen, parse_requirements(requirements, answer.groups, answer.contrasts))
+        chosen_form = "whole"
+    answer = write_answer(experiment_dir, chosen_form)
+    show_answer(answer, chosen_form, parse_requirements(requirements, answer.groups, answer.contrasts))

@@ -55,10 +55,10 @@ def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ..
     from esper_ab.campaign.running import RunOptions
 
     json = options["json"]
-    allowed = options["allow_changed_code"]
+    allows_changes = options["allow_changed_code"]
     if options["dry_run"] and seeds is None:
         raise click.UsageError("--dry-run needs --seeds")
-    resumption = check_resumable(experiment_dir, seeds, requirements, allow_changed_code=allowed)
+    resumption = check_resumable(experiment_dir, seeds, requirements, allow_changed_code=allows_changes)
     if resumption.added is not None and not json:
         click.echo(typeable(str(resumption.added)))
     elif resumption.added is not None and options["dry_run"]:
@@ -68,6 +68,6 @@ def command(experiment_dir: Path, seeds: int | None, requirements: tuple[str, ..
     outlive_terminal(experiment_dir)
     run_options = RunOptions(watched=not (options["quiet"] or json), begin=str if json else click.echo)
     launcher = make_launcher(read_launcher_flags(options))
-    resume(experiment_dir, launcher, run_options, replicates=seeds, allow_changed_code=allowed)
+    resume(experiment_dir, launcher, run_options, replicates=seeds, allow_changed_code=allows_changes)
     form: Form = "json" if json else "brief"
     show_answer(write_answer(experiment_dir, form), form, resumption.requirements)

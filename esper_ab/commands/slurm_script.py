@@ -90,19 +90,21 @@ def _check_flags(flags: LaunchFlags) -> None:
 
     campaign = read_campaign(flags)
     launcher_factory(_LAUNCHER, campaign.launcher.own)
-    asked = campaign.parts[0].asked  # all parts have the same groups and control
-    check_design(asked)
-    parse_requirements(flags.fail_unless, [group.name for group in asked.groups], comparisons(asked))
+    asked_experiment = campaign.parts[0].asked  # all parts have the same groups and control
+    check_design(asked_experiment)
+    parse_requirements(
+        flags.fail_unless, [group.name for group in asked_experiment.groups], comparisons(asked_experiment)
+    )
 
 
-def _collect_resume_flags(launched: click.Context) -> Words:
+def _collect_resume_flags(launch_context: click.Context) -> Words:
     """Return the flags of `launch` that `resume` must repeat, because the journal does not record them."""
     words: list[str] = []
-    for param in launched.command.params:
+    for param in launch_context.command.params:
         name = param.name or ""
-        given = launched.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        given = launch_context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if given and name in (*LAUNCHER_FLAGS, "fail_unless"):
-            words += _spell_flag(param.opts[0], launched.params[name])
+            words += _spell_flag(param.opts[0], launch_context.params[name])
     return tuple(words)
 
 
@@ -140,23 +142,26 @@ def _options(name: str, *, nodes: int, cores: int, gpus: int, time: str | None, 
     return (*options, *sbatch)
 
 
-def batch_script(experiment_dir: Path, flags: Words, again: Words, options: Words, setup: Words) -> str:
-    """Return the script's text; `flags` are the flags of `launch`, and `again` are the flags that `resume` repeats.
+def batch_script(experiment_dir: Path, flags: Words, resume_flags: Words, options: Words, setup: Words) -> str:
+    """Return the script's text; `flags` are the flags of `launch`, and `resume_flags` are the flags that `resume`
+    repeats.
 
     Because the script uses `exec`, signals that Slurm sends to the script reach the coordinator itself.
     """
-    where = ("--name", experiment_dir.name, "--output-dir", str(experiment_dir.parent))
-    resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *again, *_BOTH, outlives=True))
-    launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *where, *_BOTH, "--yes", outlives=True))
+    place_flags = ("--name", experiment_dir.name, "--output-dir", str(experiment_dir.parent))
+    resume = shlex.join(child_command(_PROGRAM, "resume", str(experiment_dir), *resume_flags, *_BOTH, outlives=True))
+    launch = shlex.join(child_command(_PROGRAM, "launch", *flags, *place_flags, *_BOTH, "--yes", outlives=True))
     journal = shlex.quote(str(experiment_dir / JOURNAL_NAME))
-    joint = shlex.quote(str(experiment_dir / JOINT_NAME))
-    begun = f"{{ read -r _ < {journal}; }} 2> /dev/null || [[ -s {joint} ]]"  # read fails without a whole line
+    joint_file = shlex.quote(str(experiment_dir / JOINT_NAME))
+    begun_test = (
+        f"{{ read -r _ < {journal}; }} 2> /dev/null || [[ -s {joint_file} ]]"  # read fails without a whole line
+    )
     lines = (
         "#!/bin/bash",
         *(f"#SBATCH {_quoted(option)}" for option in options),
         *setup,
         f"cd {shlex.quote(str(Path.cwd()))} || exit 2",
-        f"if {begun}; then",
+        f"if {begun_test}; then",
         f"    exec {resume}",
         "fi",
         f"exec {launch}",
@@ -166,8 +171,8 @@ def batch_script(experiment_dir: Path, flags: Words, again: Words, options: Word
 
 def _quoted(option: str) -> str:
     """Quote an option for a #SBATCH line. Unlike in a shell, a backslash is special there even within quotes."""
-    name, equals, value = option.partition("=")
-    if not equals:
+    name, equals_sign, value = option.partition("=")
+    if not equals_sign:
         return option
-    doubled = value.replace("\\", r"\\")
-    return f"{name}={shlex.quote(doubled)}"
+    doubled_value = value.replace("\\", r"\\")
+    return f"{name}={shlex.quote(doubled_value)}"

@@ -38,11 +38,13 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
     Its records are kept, and `esper-ab resume` continues from them.
     """
     status(experiment_dir)  # refuses other directories
-    by = holder(experiment_dir)
-    if by is not None:
-        if by.pid and not (now or json):
-            click.echo(f"signalled process {by.pid}; waiting for the current barrier (with --now, stop does not wait)")
-        end(experiment_dir, by, now=now)
+    lock_holder = holder(experiment_dir)
+    if lock_holder is not None:
+        if lock_holder.pid and not (now or json):
+            click.echo(
+                f"signalled process {lock_holder.pid}; waiting for the current barrier (with --now, stop does not wait)"
+            )
+        end(experiment_dir, lock_holder, now=now)
     progress = status(experiment_dir)
     resume = ""
     if progress.state != "finished":
@@ -50,7 +52,7 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
     if json:
         tree = {
             "experiment_dir": str(experiment_dir),
-            "stopped": by is not None,
+            "stopped": lock_holder is not None,
             "state": progress.state,
             "detail": progress.detail,
             "resume": resume,
@@ -60,50 +62,57 @@ def command(experiment_dir: Path, now: bool, json: bool) -> None:
     state: str = progress.state
     if progress.detail:
         state += f" ({progress.detail})"
-    if by is None:
+    if lock_holder is None:
         state = f"not running; it is {state}"
     click.echo(typeable(f"{progress.experiment}: {state}"))
     if resume:
         click.echo(typeable(f"resume with: {resume}"))
 
 
-def end(experiment_dir: Path, by: Holder, *, now: bool) -> None:
-    """Interrupt the process `by` and wait until it has ended; UsageError if this machine cannot signal the process.
+def end(experiment_dir: Path, lock_holder: Holder, *, now: bool) -> None:
+    """Interrupt the process `lock_holder` and wait until it has ended; UsageError if this machine cannot signal the
+    process.
 
     With `now`, send a second signal once the first has been handled; two signals at once would be merged into one.
     """
-    reading = follow(experiment_dir / JOURNAL_NAME)
-    process = _process(experiment_dir, by)
-    left = _LEAVE_POLLS
-    _heeded(reading)
+    journal_reading = follow(experiment_dir / JOURNAL_NAME)
+    process = _process(experiment_dir, lock_holder)
+    polls_left = _LEAVE_POLLS
+    _heeded(journal_reading)
     _interrupt(process)
-    while left:
+    while polls_left:
         with suppress(psutil.TimeoutExpired):
             process.wait(_POLL_S)
             return
-        left -= holder(experiment_dir) != by
-        if now and _heeded(reading):
+        polls_left -= holder(experiment_dir) != lock_holder
+        if now and _heeded(journal_reading):
             _interrupt(process)
             now = False
 
 
-def _process(experiment_dir: Path, by: Holder) -> psutil.Process:
-    """Return the process `by` as a psutil object, so that a later process with the same PID is never signalled."""
-    if by.host != socket.gethostname():
+def _process(experiment_dir: Path, lock_holder: Holder) -> psutil.Process:
+    """Return the process `lock_holder` as a psutil object, so that a later process with the same PID is never
+    signalled.
+    """
+    if lock_holder.host != socket.gethostname():
         remedy = "stop it there"
-        if by.slurm_job.isdecimal():
-            remedy = f"`scancel --batch --signal=TERM {by.slurm_job}` stops it from here"
-        elif by.ray_job:
-            remedy = f"`ray job stop {shlex.quote(by.ray_job)}` stops it from here"
-        raise UsageError(f"{experiment_dir} is in use by {by}: {remedy}")
-    if not by.pid:
+        if lock_holder.slurm_job.isdecimal():
+            remedy = f"`scancel --batch --signal=TERM {lock_holder.slurm_job}` stops it from here"
+        elif lock_holder.ray_job:
+            remedy = f"`ray job stop {shlex.quote(lock_holder.ray_job)}` stops it from here"
+        raise UsageError(f"{experiment_dir} is in use by {lock_holder}: {remedy}")
+    if not lock_holder.pid:
         raise UsageError(f"{experiment_dir} is in use by a process that its .lock does not name: stop it there")
     try:
-        process = psutil.Process(by.pid)
+        process = psutil.Process(lock_holder.pid)
     except psutil.Error:
-        raise UsageError(f"{experiment_dir} is in use by {by}, which is not visible here (a container?)") from None
-    if process_started(by.pid) != by.started:
-        raise UsageError(f"{experiment_dir} is in use by {by}, but this PID is another process here: stop it there")
+        raise UsageError(
+            f"{experiment_dir} is in use by {lock_holder}, which is not visible here (a container?)"
+        ) from None
+    if process_started(lock_holder.pid) != lock_holder.started:
+        raise UsageError(
+            f"{experiment_dir} is in use by {lock_holder}, but this PID is another process here: stop it there"
+        )
     return process
 
 
@@ -115,6 +124,6 @@ def _interrupt(process: psutil.Process) -> None:
             raise UsageError("the experiment belongs to another user, and only that user can stop it") from None
 
 
-def _heeded(reading: Reading) -> bool:
-    """Whether the journal has recorded an interrupt since `reading` was last read."""
-    return any([isinstance(event, Incident) and event.category == "interrupted" for event in reading])
+def _heeded(journal_reading: Reading) -> bool:
+    """Whether the journal has recorded an interrupt since `journal_reading` was last read."""
+    return any([isinstance(event, Incident) and event.category == "interrupted" for event in journal_reading])

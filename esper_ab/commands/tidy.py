@@ -54,33 +54,37 @@ def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json:
         findings = [examine(experiment_dir) for experiment_dir in experiment_dirs]
         statuses = [damage.exit_status for damage in findings]
         if json:
-            checked = [msgspec.to_builtins(damage) | {"exit_status": damage.exit_status} for damage in findings]
-            click.echo(json_module.dumps(checked))  # not msgspec's, because a path may have bytes that are not UTF-8
+            finding_trees = [msgspec.to_builtins(damage) | {"exit_status": damage.exit_status} for damage in findings]
+            click.echo(
+                json_module.dumps(finding_trees)
+            )  # not msgspec's, because a path may have bytes that are not UTF-8
         else:
             click.echo(typeable("\n\n".join(map(describe, findings))))
         return max(statuses)
     for experiment_dir in experiment_dirs:
-        if by := holder(experiment_dir):
+        if lock_holder := holder(experiment_dir):
             stop = shell_command("stop", experiment_dir)
-            raise UsageError(f"{experiment_dir} is in use by {by}; `{stop}` ends it; nothing was removed")
-    cut = dict.fromkeys(experiment_dirs, "")
+            raise UsageError(f"{experiment_dir} is in use by {lock_holder}; `{stop}` ends it; nothing was removed")
+    cut_words = dict.fromkeys(experiment_dirs, "")
     if repairs:
-        cut = {experiment_dir: repair(experiment_dir) for experiment_dir in experiment_dirs}
-    removables = {experiment_dir: removable(experiment_dir, load(experiment_dir).history) for experiment_dir in cut}
-    for experiment_dir, unneeded in removables.items():
-        remove(experiment_dir, unneeded)
+        cut_words = {experiment_dir: repair(experiment_dir) for experiment_dir in experiment_dirs}
+    removables = {
+        experiment_dir: removable(experiment_dir, load(experiment_dir).history) for experiment_dir in cut_words
+    }
+    for experiment_dir, unneeded_files in removables.items():
+        remove(experiment_dir, unneeded_files)
         if not json:
-            files = f"{counted(len(unneeded.files), 'file')}, {unneeded.size_bytes / 1e6:.1f} MB removed"
-            click.echo(typeable(f"{experiment_dir}: {cut[experiment_dir]}{files}{unneeded.kept}"))
+            files = f"{counted(len(unneeded_files.files), 'file')}, {unneeded_files.size_bytes / 1e6:.1f} MB removed"
+            click.echo(typeable(f"{experiment_dir}: {cut_words[experiment_dir]}{files}{unneeded_files.kept}"))
     if json:
         trees = [
             {
                 "experiment_dir": str(experiment_dir),
-                "cut": cut[experiment_dir].removesuffix("; "),
-                "removed": [str(file) for file in unneeded.files],
-                "bytes": unneeded.size_bytes,
+                "cut": cut_words[experiment_dir].removesuffix("; "),
+                "removed": [str(file) for file in unneeded_files.files],
+                "bytes": unneeded_files.size_bytes,
             }
-            for experiment_dir, unneeded in removables.items()
+            for experiment_dir, unneeded_files in removables.items()
         ]
         click.echo(json_module.dumps(trees, indent=2))
     return 0
@@ -95,10 +99,10 @@ def repair(experiment_dir: Path) -> str:
     path = experiment_dir / JOURNAL_NAME
     check_exists(path)  # before a lock is created in a folder that is not ours
     with closing(Lock(experiment_dir)):
-        reading = read(path)
-        history, _, repairable = fold_intact(reading)
-        if history is None or not (repairable or reading.torn_bytes):
+        journal_reading = read(path)
+        history, _, is_repairable = fold_intact(journal_reading)
+        if history is None or not (is_repairable or journal_reading.torn_bytes):
             return ""
-        size = path.stat().st_size - reading.intact_bytes
-        kept = cut_off(experiment_dir, reading.intact_bytes, reading.lines)
-    return f"cut {size} bytes off the journal after line {reading.lines}; they are in {kept.name}; "
+        size = path.stat().st_size - journal_reading.intact_bytes
+        kept_file = cut_off(experiment_dir, journal_reading.intact_bytes, journal_reading.lines)
+    return f"cut {size} bytes off the journal after line {journal_reading.lines}; they are in {kept_file.name}; "

@@ -43,17 +43,17 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
     when it is resumed or extended.
     """
     load(experiment_dir)  # raises for a damaged or missing journal
-    before = read_settings(experiment_dir)
-    asked = _change(before, options)
-    names = tuple(name for name in NAMES if options[name] not in (None, False)) or wanted(before)
+    settings_before = read_settings(experiment_dir)
+    asked_settings = _change(settings_before, options)
+    names = tuple(name for name in NAMES if options[name] not in (None, False)) or wanted(settings_before)
     if not names:
         raise UsageError(f"{experiment_dir} has no tracker yet; name one: --tensorboard or --wandb")
-    check_tracking(asked)
+    check_tracking(asked_settings)
     for name in names:
         if at_work(experiment_dir, name):
-            see = f"`{shell_command('logs', experiment_dir, f'tracker-{name}')}`"
-            raise UsageError(f"{experiment_dir}: {name} already follows this experiment; see {see}")
-    save_settings(experiment_dir, asked)
+            logs_command = f"`{shell_command('logs', experiment_dir, f'tracker-{name}')}`"
+            raise UsageError(f"{experiment_dir}: {name} already follows this experiment; see {logs_command}")
+    save_settings(experiment_dir, asked_settings)
     filled = fill(experiment_dir, names, live=follow)
     if json:
         keys = ("state", "where", "lines", "detail")
@@ -69,15 +69,15 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
     return 0
 
 
-def _change(before: Tracking, options: Flags) -> Tracking:
-    """Return the settings `before` with the flags applied; UsageError for W&B flags without --wandb."""
+def _change(settings_before: Tracking, options: Flags) -> Tracking:
+    """Return the settings `settings_before` with the flags applied; UsageError for W&B flags without --wandb."""
     wandb_flags = ("wandb_entity", "wandb_project")
-    changed: dict[str, Any] = {name: options[name] for name in wandb_flags if options[name] is not None}
+    changed_fields: dict[str, Any] = {name: options[name] for name in wandb_flags if options[name] is not None}
     if options["wandb"] is not None:
-        changed["wandb"] = wandb_mode("--wandb", options["wandb"])
+        changed_fields["wandb"] = wandb_mode("--wandb", options["wandb"])
     if options["tensorboard"]:
-        changed["tensorboard"] = True
-    asked = msgspec.structs.replace(before, **changed)
-    if asked.wandb == "off" and (asked.wandb_entity or asked.wandb_project):
+        changed_fields["tensorboard"] = True
+    asked_settings = msgspec.structs.replace(settings_before, **changed_fields)
+    if asked_settings.wandb == "off" and (asked_settings.wandb_entity or asked_settings.wandb_project):
         raise UsageError("--wandb-entity and --wandb-project need --wandb")
-    return asked
+    return asked_settings

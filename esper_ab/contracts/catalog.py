@@ -15,8 +15,8 @@ def names(package: str) -> tuple[str, ...]:
 
 def folders(package: str) -> tuple[str, ...]:
     """Return the packages in the folder of `package`, sorted, without importing any of them."""
-    inside = (init.parent.name for init in folder(package).glob("*/__init__.py"))
-    return tuple(sorted(name for name in inside if not name.startswith("_")))
+    inner_folders = (init.parent.name for init in folder(package).glob("*/__init__.py"))
+    return tuple(sorted(name for name in inner_folders if not name.startswith("_")))
 
 
 def entry(package: str, name: str, attribute: str) -> Any:

@@ -25,8 +25,10 @@ def file_of(run: RunRef, milestone: int, writer: int = 1) -> str:
 
 def is_file_of(run: RunRef, checkpoint: Checkpoint) -> bool:
     """Whether the path of a checkpoint is one that a worker of `run` would use for the checkpoint's milestone."""
-    named = _NAME.fullmatch(Path(checkpoint.file).name)
-    return named is not None and checkpoint.file == f"{_folder(run)}/{checkpoint.milestone}{named[2] or ''}.pt"
+    name_match = _NAME.fullmatch(Path(checkpoint.file).name)
+    return (
+        name_match is not None and checkpoint.file == f"{_folder(run)}/{checkpoint.milestone}{name_match[2] or ''}.pt"
+    )
 
 
 def is_name(name: str) -> bool:
@@ -40,12 +42,12 @@ def remove_older(root: Path, file: str) -> None:
     `file` is relative to `root`. The newest GENERATIONS milestones are kept.
     """
     folder = Path(file).parent
-    written = _NAME.fullmatch(Path(file).name)
-    assert written is not None, "it has the name of a checkpoint"
-    for old in (root / folder).glob("*.pt"):
-        named = _NAME.fullmatch(old.name)
-        if named is not None and int(named[1]) <= int(written[1]) - GENERATIONS:
-            remove_below(root, folder / old.name)
+    written_match = _NAME.fullmatch(Path(file).name)
+    assert written_match is not None, "it has the name of a checkpoint"
+    for old_file in (root / folder).glob("*.pt"):
+        old_match = _NAME.fullmatch(old_file.name)
+        if old_match is not None and int(old_match[1]) <= int(written_match[1]) - GENERATIONS:
+            remove_below(root, folder / old_file.name)
 
 
 def _folder(run: RunRef) -> str:

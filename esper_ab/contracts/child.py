@@ -33,12 +33,12 @@ class Child:
         """`begin` starts the process, given the descriptors of its standard input, output and error."""
         self.returncode: int | None = None
         with ExitStack() as stack:
-            asked: BinaryIO = stack.enter_context(tempfile.TemporaryFile())
+            question_file: BinaryIO = stack.enter_context(tempfile.TemporaryFile())
             self._answer: BinaryIO = stack.enter_context(tempfile.TemporaryFile())
             self._complaint: BinaryIO = stack.enter_context(tempfile.TemporaryFile())
-            asked.write(line)
-            asked.seek(0)
-            self._process = begin([asked.fileno(), self._answer.fileno(), self._complaint.fileno()])
+            question_file.write(line)
+            question_file.seek(0)
+            self._process = begin([question_file.fileno(), self._answer.fileno(), self._complaint.fileno()])
             self._files = stack.pop_all()  # kept open until the context is left
 
     @property

@@ -47,8 +47,8 @@ class ProtocolError(ValueError):
     The error text is one line with the position and the reason, and is safe to print on a terminal.
     """
 
-    def __init__(self, why: str) -> None:
-        super().__init__(visible_line(why, _WHY_CHARS))
+    def __init__(self, reason: str) -> None:
+        super().__init__(visible_line(reason, _WHY_CHARS))
 
 
 def decode_from_worker(data: bytes) -> WorkerMessage:
@@ -111,10 +111,10 @@ def _unpack(data: bytes, limits: WireLimits) -> Any:
 
 def _counting(size: int) -> Any:
     """Return a hook that passes lists and maps on, and raises ValueError if they are too many for `size` bytes."""
-    left = repeat(None, size // _BYTES_PER_CONTAINER)
+    containers_left = repeat(None, size // _BYTES_PER_CONTAINER)
 
     def spend(container: Any) -> Any:
-        for _ in left:
+        for _ in containers_left:
             return container
         raise ValueError("too many lists and maps for its length")
 

@@ -117,12 +117,12 @@ class Missing(UsageError):
     `missing` has a tuple for each decision: the setting, an explanation, and the flag.
     """
 
-    def __init__(self, missing: Sequence[tuple[SettingName, str, str]]) -> None:
+    def __init__(self, missing_settings: Sequence[tuple[SettingName, str, str]]) -> None:
         parts: list[str | SettingName] = []
-        for setting, explanation, _ in missing:
+        for setting, explanation, _ in missing_settings:
             parts += ["; " if parts else "missing: ", setting, f" ({explanation})"]
         super().__init__(*parts)
-        self.missing = tuple(missing)
+        self.missing = tuple(missing_settings)
 
 
 @dataclass(frozen=True)
@@ -173,19 +173,23 @@ class DiskFull(EsperError):
 
 
 @contextmanager
-def naming(command: str, *, instead_of: str) -> Iterator[None]:
-    """Inside this context, replace the command `instead_of` in errors with `command`, which the user called."""
+def naming(command: str, *, replaced_command: str) -> Iterator[None]:
+    """Inside this context, replace the command `replaced_command` in errors with `command`, which the user called."""
     try:
         yield
     except EsperError as error:
-        error.args = tuple(part.replace(instead_of, command) if isinstance(part, str) else part for part in error.args)
+        error.args = tuple(
+            part.replace(replaced_command, command) if isinstance(part, str) else part for part in error.args
+        )
         raise
 
 
 def no_room(error: OSError) -> DiskFull:
     """Return the error for a full disk when a file other than a journal was written."""
-    where = f" for {error.filename}" if error.filename else ""
-    return DiskFull(f"no space left on the disk{where}; journals are not affected; free some, then repeat the command")
+    place_words = f" for {error.filename}" if error.filename else ""
+    return DiskFull(
+        f"no space left on the disk{place_words}; journals are not affected; free some, then repeat the command"
+    )
 
 
 def refused(error: OSError, *parts: str | SettingName) -> EsperError:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 def episode_sizes(eval_episodes: int, n_envs: int) -> tuple[int, ...]:
     """Return the number of episodes in each round of an evaluation: `n_envs`, and in the last round the remainder."""
-    full, rest = divmod(eval_episodes, n_envs)
-    return (n_envs,) * full + ((rest,) if rest else ())
+    full_episodes, environments_left = divmod(eval_episodes, n_envs)
+    return (n_envs,) * full_episodes + ((environments_left,) if environments_left else ())
 
 
 def greedy_episodes(eval_episodes: int, n_envs: int) -> int:

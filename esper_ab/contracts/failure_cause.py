@@ -29,8 +29,8 @@ _FROM_OUTSIDE = frozenset(128 + number for number in (signal.SIGKILL, signal.SIG
 def without_particulars(text: str) -> str:
     """Return `text` on one line without paths, addresses and numbers, and not too long."""
     text = text[:_MOST_READ_CHARS]
-    for pattern, instead in _PARTICULARS:
-        text = pattern.sub(instead, text)
+    for pattern, replacement in _PARTICULARS:
+        text = pattern.sub(replacement, text)
     return " ".join(text.split())[:_MOST_CHARS]
 
 
@@ -43,9 +43,9 @@ def cause_of_exit(status: int, lines: Sequence[str]) -> str:
     if status in _FROM_OUTSIDE:
         return ""
     exceptions = [line for line in lines if _EXCEPTION.match(line)]
-    last_line = (exceptions or list(lines) or ["it wrote nothing"])[-1]
+    last_words = (exceptions or list(lines) or ["it wrote nothing"])[-1]
     hint = port_hint(lines)
-    text = without_particulars(last_line)[: _MOST_CHARS - len(hint)]
+    text = without_particulars(last_words)[: _MOST_CHARS - len(hint)]
     return f"exit status {status}, {text}{hint}"
 
 

@@ -43,19 +43,19 @@ def write_below(root: Path, name: str | PurePath, data: bytes, *, synced: bool =
     _make_parents(root, path)
     if synced:
         _remove_leftovers(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{int.from_bytes(os.urandom(6))}")
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{int.from_bytes(os.urandom(6))}")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILES_MODE)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILES_MODE)
         try:
             write_all(descriptor, data)
             if synced:
                 os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        temporary.replace(path)
+        draft.replace(path)
     except BaseException as error:
         with suppress(OSError):
-            temporary.unlink()
+            draft.unlink()
         if isinstance(error, OSError):
             error.filename = str(path)  # unset if a write failed, else it names the temporary file
         raise
@@ -65,9 +65,9 @@ def write_below(root: Path, name: str | PurePath, data: bytes, *, synced: bool =
 
 def write_all(descriptor: int, data: bytes) -> None:
     """Write all of `data`; on a full disk, one call of `os.write` may write only a part, without an error."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    data_left = memoryview(data)
+    while data_left:
+        data_left = data_left[os.write(descriptor, data_left) :]
 
 
 def create_below(root: Path, name: str | PurePath, data: bytes) -> None:

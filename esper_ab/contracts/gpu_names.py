@@ -11,19 +11,19 @@ from collections.abc import Sequence
 _INSTANCE = "MIG-"
 
 
-def gpu_names(uuids: Sequence[str], visible: str | None) -> list[str]:
+def gpu_names(uuids: Sequence[str], visible_variable: str | None) -> list[str]:
     """Return the names of the GPUs that torch sees, from their UUIDs and the process's CUDA_VISIBLE_DEVICES."""
-    named = _split_names(visible)
-    if len(named) == len(uuids) == 1 and named[0].startswith(_INSTANCE):
-        return named
+    visible_names = _split_names(visible_variable)
+    if len(visible_names) == len(uuids) == 1 and visible_names[0].startswith(_INSTANCE):
+        return visible_names
     return [f"GPU-{uuid}" for uuid in uuids]
 
 
-def is_beyond_one_instance(visible: str | None) -> bool:
-    """Whether `visible` names a MIG instance together with further devices, which torch would not see."""
-    named = _split_names(visible)
-    return len(named) > 1 and any(name.startswith(_INSTANCE) for name in named)
+def is_beyond_one_instance(visible_variable: str | None) -> bool:
+    """Whether `visible_variable` names a MIG instance together with further devices, which torch would not see."""
+    visible_names = _split_names(visible_variable)
+    return len(visible_names) > 1 and any(name.startswith(_INSTANCE) for name in visible_names)
 
 
-def _split_names(visible: str | None) -> list[str]:
-    return [name.strip() for name in (visible or "").split(",")]
+def _split_names(visible_variable: str | None) -> list[str]:
+    return [name.strip() for name in (visible_variable or "").split(",")]

@@ -41,21 +41,21 @@ def end_with_parent(parent: int) -> None:
             os._exit(ORPHANED)
 
 
-def limit_softly(number: int, soft: int) -> None:
+def limit_softly(number: int, soft_limit: int) -> None:
     """Set the soft limit RLIMIT_`number`; above this process's hard limit it becomes the hard limit."""
-    hard = resource.getrlimit(number)[1]
-    limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(number, (min(limits, default=resource.RLIM_INFINITY), hard))
+    hard_limit = resource.getrlimit(number)[1]
+    limits = [limit for limit in (soft_limit, hard_limit) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(number, (min(limits, default=resource.RLIM_INFINITY), hard_limit))
 
 
-def guard(inherited: str, report: int, words: list[str]) -> int:
+def guard(inherited_words: str, report: int, words: list[str]) -> int:
     """Run a program until it ends or stdin is closed, kill everything that it started, and return its exit status."""
     os.set_inheritable(report, False)
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)  # orphans become children of this process, not of init
     guard_pid = os.getpid()
     program = os.fork()
     if not program:
-        _become(inherited, words, guard_pid)
+        _become(inherited_words, words, guard_pid)
     _thread.start_new_thread(_kill_at_the_end_of_stdin, (os.pidfd_open(program),))
     pid = status = 0
     while pid != program:  # also reaps orphans
@@ -75,28 +75,28 @@ def _report(report: int) -> None:
         return
 
 
-def _become(inherited: str, words: list[str], parent: int) -> None:
+def _become(inherited_words: str, words: list[str], parent: int) -> None:
     """Replace this process, a forked child, by the program, in a new process group."""
     try:
         end_with_parent(parent)
         os.setpgid(0, 0)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        _inherit(*inherited.split(";"))
+        _inherit(*inherited_words.split(";"))
         os.execvp(words[0], words)
     except OSError as error:
         os.write(2, f"{words[0]}: {error.strerror}\n".encode(errors="surrogateescape"))
     os._exit(NO_PROGRAM)
 
 
-def _inherit(umask: str, ignored: str, blocked: str, limits: str) -> None:
+def _inherit(umask: str, ignored_signals: str, blocked_signals: str, limits: str) -> None:
     """Set what the program inherits. Every other signal has its default: exec would keep those that Python ignores."""
     os.umask(int(umask))
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
-        signal.signal(number, signal.SIG_IGN if str(int(number)) in ignored.split(",") else signal.SIG_DFL)
+        signal.signal(number, signal.SIG_IGN if str(int(number)) in ignored_signals.split(",") else signal.SIG_DFL)
     for limit in limits.split(","):
-        kind, _, soft = limit.partition("=")
-        limit_softly(int(kind), int(soft))
-    signal.pthread_sigmask(signal.SIG_SETMASK, [int(number) for number in blocked.split(",") if number])
+        kind, _, soft_limit = limit.partition("=")
+        limit_softly(int(kind), int(soft_limit))
+    signal.pthread_sigmask(signal.SIG_SETMASK, [int(number) for number in blocked_signals.split(",") if number])
 
 
 def _kill_at_the_end_of_stdin(program: int) -> None:
@@ -113,18 +113,18 @@ def _end_descendants() -> None:
 
     A process of another user, as of root by `sudo`, cannot be killed, and is left.
     """
-    spared: set[str] = set()
+    spared_children: set[str] = set()
     try:
         while True:
             os.waitpid(-1, os.WNOHANG)
             children = [entry.name for entry in os.scandir("/proc") if _is_child(entry.name)]
-            if spared and spared.issuperset(children):
+            if spared_children and spared_children.issuperset(children):
                 return
-            for pid in set(children) - spared:
+            for pid in set(children) - spared_children:
                 if _kill(int(pid)):
                     os.waitpid(int(pid), 0)
                 else:
-                    spared.add(pid)
+                    spared_children.add(pid)
     except ChildProcessError:
         return
 

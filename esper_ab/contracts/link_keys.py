@@ -32,8 +32,10 @@ def make(identity: str, server_public: str) -> LinkKeys:
     """Create a new key pair for the worker `identity` of this process, and store it until `take` is called."""
     import zmq  # imported here, because workers over ipc do not need it
 
-    public, secret = zmq.curve_keypair()
-    keys = _OWN[identity] = LinkKeys(server_public=server_public, public=public.decode(), secret=secret.decode())
+    public_key_bytes, secret = zmq.curve_keypair()
+    keys = _OWN[identity] = LinkKeys(
+        server_public=server_public, public=public_key_bytes.decode(), secret=secret.decode()
+    )
     return keys
 
 

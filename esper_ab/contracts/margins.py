@@ -10,13 +10,15 @@ from esper_ab.contracts.measures import Measure
 _FRACTION = 1.0  # outcomes from 0 to this are fractions
 
 
-def check_margin(outcome: Measure, margin: float, task: str = "", declared: tuple[float, float] | None = None) -> None:
+def check_margin(
+    outcome: Measure, margin: float, task: str = "", declared_range: tuple[float, float] | None = None
+) -> None:
     """Raise UsageError if the margin is at least as large as the range of possible outcomes.
 
-    `declared`: two outcomes that the user named as the ends of the range; if None, the range is that of the outcome, or
-    0 to 100 for percentages.
+    `declared_range`: two outcomes that the user named as the ends of the range; if None, the range is that of the
+    outcome, or 0 to 100 for percentages.
     """
-    low, high = _possible_range(outcome, declared)
+    low, high = _possible_range(outcome, declared_range)
     if low is not None and high is not None and margin >= high - low:
         raise UsageError(
             f"{_margin(margin, task)}: outcomes range from {low:g} to {high:g}, so no difference is larger; give the "
@@ -24,32 +26,37 @@ def check_margin(outcome: Measure, margin: float, task: str = "", declared: tupl
         )
 
 
-def _possible_range(outcome: Measure, declared: tuple[float, float] | None) -> tuple[float | None, float | None]:
+def _possible_range(outcome: Measure, declared_range: tuple[float, float] | None) -> tuple[float | None, float | None]:
     """Return the ends of the range of possible outcomes; None for an end that is not known."""
-    if declared:
-        return min(declared), max(declared)
+    if declared_range:
+        return min(declared_range), max(declared_range)
     if outcome.low is None and outcome.high is None and outcome.unit == "%":
         return 0.0, 100.0
     return outcome.low, outcome.high
 
 
-def check_seen(outcome: Measure, margin: float, seen: Sequence[float], remedy: SettingName, task: str = "") -> None:
+def check_seen(
+    outcome: Measure, margin: float, seen_outcomes: Sequence[float], remedy: SettingName, task: str = ""
+) -> None:
     """Raise UsageError if the outcomes seen are fractions and the margin is 1 or more, unless a range is declared.
 
     Outcomes that are all equal tell nothing about their unit. `remedy`: the setting that declares a range.
     """
     known = outcome.low is not None and outcome.high is not None
-    if known or margin < _FRACTION or not seen:
+    if known or margin < _FRACTION or not seen_outcomes:
         return
-    least = min(seen)
-    most = max(seen)
+    least = min(seen_outcomes)
+    most = max(seen_outcomes)
     if least == most or least < 0.0 or most > _FRACTION:
         return
-    if all(value in (0.0, _FRACTION) for value in seen):
-        reason = f"all {len(seen)} outcomes seen are 0 or 1, so no difference is larger than 1; give a margin below 1"
+    if all(value in (0.0, _FRACTION) for value in seen_outcomes):
+        reason = (
+            f"all {len(seen_outcomes)} outcomes seen are 0 or 1, so no difference is larger than 1; give a margin "
+            "below 1"
+        )
     else:
         reason = (
-            f"the {len(seen)} outcomes seen lie between {least:g} and {most:g}; if they are fractions, no "
+            f"the {len(seen_outcomes)} outcomes seen lie between {least:g} and {most:g}; if they are fractions, no "
             f"difference is larger than 1: give the margin as a fraction, too"
         )
     raise UsageError(f"{_margin(margin, task)}: {reason}, or declare a wider range with ", remedy)

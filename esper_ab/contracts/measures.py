@@ -133,9 +133,9 @@ class TaskMeasures(Settings, frozen=True, kw_only=True):
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"the measure {name!r} is declared twice")
-        taken = sorted(RESERVED.intersection(self.names))
-        if taken:
-            raise ValueError(f"no measure can be named {taken[0]!r}, because every experiment has that column")
+        taken_names = sorted(RESERVED.intersection(self.names))
+        if taken_names:
+            raise ValueError(f"no measure can be named {taken_names[0]!r}, because every experiment has that column")
 
     @property
     def names(self) -> tuple[str, ...]:

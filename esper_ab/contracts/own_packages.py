@@ -107,18 +107,18 @@ def without_users_main_module() -> Iterator[None]:
     A child starts as `python -c`, and receives the parent's sys.path a little later. Until then, a queue.py in the
     working directory would hide the one in the standard library. So the children start in Python's safe-path mode.
     """
-    main = sys.modules["__main__"]
-    safe = os.environ.get(_SAFE_PATH)
+    main_module = sys.modules["__main__"]
+    safe_path = os.environ.get(_SAFE_PATH)
     sys.modules["__main__"] = ModuleType("__main__")
     os.environ[_SAFE_PATH] = "1"
     try:
         yield
     finally:
-        sys.modules["__main__"] = main
-        if safe is None:
+        sys.modules["__main__"] = main_module
+        if safe_path is None:
             del os.environ[_SAFE_PATH]
         else:
-            os.environ[_SAFE_PATH] = safe
+            os.environ[_SAFE_PATH] = safe_path
 
 
 def add_working_directory() -> None:
@@ -139,17 +139,17 @@ def _claim(package: str) -> None:
     """Import the top-level `package` installed next to this one; ForeignPackage if a different one is imported."""
     init = folder(package) / "__init__.py"
     with _CLAIMING:
-        imported = sys.modules.get(package)
-        if imported is None:
+        imported_package = sys.modules.get(package)
+        if imported_package is None:
             spec = importlib.util.spec_from_file_location(package, init, submodule_search_locations=[str(init.parent)])
             assert spec is not None, "a .py file has a loader"
             assert spec.loader is not None, "a .py file has a loader"
             module = sys.modules[package] = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
             return
-    file = getattr(imported, "__file__", None)
+    file = getattr(imported_package, "__file__", None)
     if not isinstance(file, str) or Path(file).resolve() != init.resolve():
-        origin = file or ", ".join(getattr(imported, "__path__", ())) or "nowhere"
+        origin = file or ", ".join(getattr(imported_package, "__path__", ())) or "nowhere"
         raise ForeignPackage(
             f"this process has imported another package `{package}` from {origin}, but {init.parent} is needed; use a "
             "process that has not imported that package"
@@ -201,8 +201,8 @@ def become(module: str, *standard: int) -> None:
     `standard`: descriptors that replace standard input, output and error.
     """
     os.setsid()
-    for own, descriptor in enumerate(standard):
-        os.dup2(descriptor, own)
+    for own_descriptor, descriptor in enumerate(standard):
+        os.dup2(descriptor, own_descriptor)
         os.close(descriptor)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115  multiprocessing has made it /dev/null
     sys.argv = [module]

@@ -24,7 +24,7 @@ def plain_number(text: str) -> float:
 
     Raises ValueError for all else that Python's float() takes, such as 1_0 and digits of other scripts.
     """
-    plain = text.strip(" \t\r\n")
-    if not _NUMBER.fullmatch(plain):
+    plain_text = text.strip(" \t\r\n")
+    if not _NUMBER.fullmatch(plain_text):
         raise ValueError(f"not a number: {text!r}")
-    return float(plain)
+    return float(plain_text)

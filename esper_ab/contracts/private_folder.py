@@ -21,13 +21,13 @@ _YOUNG_S = 60.0  # a younger folder may not be locked yet
 _held: dict[Path, int] = {}  # folder -> descriptor with the lock
 
 
-def private_folder(*, below: int = 0) -> Path:
+def private_folder(*, extra_chars: int = 0) -> Path:
     """Create a temporary folder with mode 0700; the caller must remove it by `remove_private`.
 
-    The folder's path is short enough for sockets. `below`: how many characters the caller adds between the folder and a
-    socket's name.
+    The folder's path is short enough for sockets. `extra_chars`: how many characters the caller adds between the folder
+    and a socket's name.
     """
-    long = len(tempfile.gettempdir()) + below > _SHORT_TMP
+    long = len(tempfile.gettempdir()) + extra_chars > _SHORT_TMP
     return _make(Path("/tmp" if long else tempfile.gettempdir()))
 
 
@@ -58,23 +58,23 @@ def _make(parent: Path) -> Path:
     return folder
 
 
-def _remove_abandoned(parent: Path, now: float) -> None:
-    """Remove this user's folders whose owners have ended. `now`: time of the file system's clock."""
+def _remove_abandoned(parent: Path, now_s: float) -> None:
+    """Remove this user's folders whose owners have ended. `now_s`: time of the file system's clock."""
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if entry.name.startswith(_PREFIX) and Path(entry.path) not in _held:
                 with suppress(OSError):
-                    _remove_if_abandoned(Path(entry.path), now)
+                    _remove_if_abandoned(Path(entry.path), now_s)
 
 
-def _remove_if_abandoned(folder: Path, now: float) -> None:
+def _remove_if_abandoned(folder: Path, now_s: float) -> None:
     """Remove a folder, but no link to one, if it is this user's, old enough, and nobody holds its lock."""
     if folder.is_symlink():
         return
     descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
-        if status.st_uid == os.geteuid() and now - status.st_ctime > _YOUNG_S:
+        if status.st_uid == os.geteuid() and now_s - status.st_ctime > _YOUNG_S:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)  # follows no links
     finally:

@@ -66,6 +66,6 @@ def read_regular(path: Path, most_bytes: int = LARGEST_BYTES) -> bytes:
         return file.read(size)  # not most_bytes, which Python would allocate at once
 
 
-def not_regular(path: Path, otherwise: str) -> NotRegular:
-    """Return the error for `path`; its `strerror` is "is a symbolic link" if that is so, else `otherwise`."""
-    return NotRegular(errno.EINVAL, "is a symbolic link" if path.is_symlink() else otherwise, str(path))
+def not_regular(path: Path, default_words: str) -> NotRegular:
+    """Return the error for `path`; its `strerror` is "is a symbolic link" if that is so, else `default_words`."""
+    return NotRegular(errno.EINVAL, "is a symbolic link" if path.is_symlink() else default_words, str(path))

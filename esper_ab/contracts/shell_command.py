@@ -34,8 +34,8 @@ def program_here() -> str:
     """Return what starts this installation's program in the user's shell, quoted for it."""
     import shutil  # imported here, because most calls print no command
 
-    on_path = shutil.which(_PROGRAM)
-    if on_path is not None and Path(on_path).resolve().parent in _script_folders():
+    program_path = shutil.which(_PROGRAM)
+    if program_path is not None and Path(program_path).resolve().parent in _script_folders():
         return _PROGRAM
     if Path(sys.argv[0]).name == _PROGRAM:  # started by its path, as in .venv/bin/esper-ab
         return shlex.quote(sys.argv[0])

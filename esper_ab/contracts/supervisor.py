@@ -104,23 +104,23 @@ def supervise() -> NoReturn:
     may have been sent before the suspension, to a worker that has since been given up and must not write to the log.
     """
     supervisor = Supervisor(str(Path.cwd()), _print)
-    ticked = time.monotonic()
+    last_tick_s = time.monotonic()
     stood_still = -math.inf
-    rest = b""
+    unread_bytes = b""
     while True:
-        ready, _, _ = select.select([0], [], [], _TICK_S)
-        now = time.monotonic()
-        if now - ticked > _GAP_S:
-            stood_still = now
-        ticked = now  # not after handling the messages, because a suspension in that time must be noticed, too
-        if ready:
+        ready_inputs, _, _ = select.select([0], [], [], _TICK_S)
+        now_s = time.monotonic()
+        if now_s - last_tick_s > _GAP_S:
+            stood_still = now_s
+        last_tick_s = now_s  # not after handling the messages, because a suspension in that time must be noticed, too
+        if ready_inputs:
             part = os.read(0, _READ_BYTES)
             if not part:
                 os._exit(ORPHANED)
-            *lines, rest = (rest + part).split(b"\n")
+            *lines, unread_bytes = (unread_bytes + part).split(b"\n")
             for line in lines:
                 match json.loads(line):
-                    case ["signal", _, signal.SIGUSR1] if now - stood_still < _GAP_S:
+                    case ["signal", _, signal.SIGUSR1] if now_s - stood_still < _GAP_S:
                         pass
                     case message:
                         supervisor.do(message)

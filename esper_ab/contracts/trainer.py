@@ -157,9 +157,9 @@ def called(reference: str) -> str:
 
 def _module(words: Sequence[str]) -> str:
     """Return MODULE of a command with `python -m MODULE`; "" if it has none."""
-    for at, word in enumerate(words[:-2]):
-        if PurePath(word).name.startswith("python") and words[at + 1] == "-m":
-            return words[at + 2]
+    for index, word in enumerate(words[:-2]):
+        if PurePath(word).name.startswith("python") and words[index + 1] == "-m":
+            return words[index + 2]
     return ""
 
 

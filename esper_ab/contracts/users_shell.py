@@ -28,11 +28,11 @@ _ENTERED: ContextVar[UsersShell] = ContextVar("the shell that this worker has en
 
 def of_this_process() -> UsersShell:
     """Return the state of this process, which has not changed any of it since the user's shell started it."""
-    ignored = (number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN)
+    ignored_signals = (number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN)
     return UsersShell(
         environment=_own_variables(),
         umask=_umask(),
-        ignored=tuple(sorted(int(number) for number in ignored if number not in _OF_PYTHON)),
+        ignored=tuple(sorted(int(number) for number in ignored_signals if number not in _OF_PYTHON)),
         blocked=tuple(sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ())))),
         soft_limits=tuple((number, resource.getrlimit(number)[0]) for number in _LIMITS),
     )
@@ -57,15 +57,15 @@ def enter(shell: UsersShell | None) -> None:
     """
     if shell is None:
         return
-    of_job = {name: value for name, value in os.environ.items() if name.startswith(OF_A_JOB)}
-    wanted = shell.variables() | of_job
-    for name in os.environ.keys() - wanted.keys():
+    job_variables = {name: value for name, value in os.environ.items() if name.startswith(OF_A_JOB)}
+    wanted_variables = shell.variables() | job_variables
+    for name in os.environ.keys() - wanted_variables.keys():
         del os.environ[name]
-    os.environ.update(wanted)
+    os.environ.update(wanted_variables)
     os.umask(shell.umask)
     signal.pthread_sigmask(signal.SIG_SETMASK, shell.blocked)
-    for number, soft in shell.soft_limits:
-        limit_softly(number, soft)
+    for number, soft_limit in shell.soft_limits:
+        limit_softly(number, soft_limit)
     remember(msgspec.structs.replace(shell, environment=_own_variables()))
 
 

@@ -10,7 +10,7 @@ import json
 
 def visible(text: str) -> str:
     """Return `text` with every non-printable character escaped, except newlines and tabs."""
-    return _escape(text, keep="\n\t")
+    return _escape(text, kept_chars="\n\t")
 
 
 def visible_line(text: str, limit: int | None = None) -> str:
@@ -18,7 +18,7 @@ def visible_line(text: str, limit: int | None = None) -> str:
 
     A text that is longer than `limit` characters is cut and gets an ellipsis.
     """
-    line = _escape(text[:limit], keep="")
+    line = _escape(text[:limit], kept_chars="")
     if limit is None or max(len(text), len(line)) <= limit:
         return line
     return f"{line[:limit]}…"
@@ -32,12 +32,14 @@ def visible_json(data: bytes) -> str:
     text = data.decode()
     if text.isprintable():
         return text
-    escaped = {ord(char): json.dumps(char)[1:-1] for char in set(text) - {"\n"} if not char.isprintable()}
-    return text.translate({**escaped, 0x7F: "\\u007f"})
+    escapes = {ord(char): json.dumps(char)[1:-1] for char in set(text) - {"\n"} if not char.isprintable()}
+    return text.translate({**escapes, 0x7F: "\\u007f"})
 
 
-def _escape(text: str, keep: str) -> str:
+def _escape(text: str, kept_chars: str) -> str:
     if text.isprintable():
         return text
-    escaped = {char: char.encode("unicode_escape", "surrogatepass").decode("ascii") for char in set(text) - set(keep)}
-    return "".join(char if char.isprintable() else escaped.get(char, char) for char in text)
+    escapes = {
+        char: char.encode("unicode_escape", "surrogatepass").decode("ascii") for char in set(text) - set(kept_chars)
+    }
+    return "".join(char if char.isprintable() else escapes.get(char, char) for char in text)

@@ -75,13 +75,13 @@ def _sizes(kind: inspect.Type) -> Iterator[tuple[str, int]]:
             yield "entries" if is_list else "keys", size
             for field in fields:
                 yield "characters", len(field.encode_name)
-        case inspect.DictType(max_length=most):
-            yield "keys", _MOST_ENTRIES if most is None else most
-        case inspect.VarTupleType(max_length=most):
-            yield "entries", _MOST_ENTRIES if most is None else most
-        case inspect.StrType(max_length=most):
-            yield "characters", _MOST_CHARACTERS if most is None else most
+        case inspect.DictType(max_length=entry_limit):
+            yield "keys", _MOST_ENTRIES if entry_limit is None else entry_limit
+        case inspect.VarTupleType(max_length=entry_limit):
+            yield "entries", _MOST_ENTRIES if entry_limit is None else entry_limit
+        case inspect.StrType(max_length=entry_limit):
+            yield "characters", _MOST_CHARACTERS if entry_limit is None else entry_limit
         case inspect.LiteralType(values=values):
             yield from (("characters", len(value)) for value in values if isinstance(value, str))
-    for inner in _inner(kind):
-        yield from _sizes(inner)
+    for inner_type in _inner(kind):
+        yield from _sizes(inner_type)

@@ -52,31 +52,31 @@ def listed(names: Sequence[str]) -> str:
     return "".join(names)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known_names: Iterable[str]) -> str:
     """Return the end of a sentence about an unknown name: it suggests similar names, or lists all known names."""
-    known = list(known)
-    return _suggest(name, known) or f"known: {', '.join(known) or 'none'}"
+    known_names = list(known_names)
+    return _suggest(name, known_names) or f"known: {', '.join(known_names) or 'none'}"
 
 
-def which_setting(key: str, known: Iterable[str]) -> str:
+def which_setting(key: str, known_names: Iterable[str]) -> str:
     """Return the end of a sentence about an unknown setting: it suggests similar settings or says where to look."""
-    return _suggest(key, list(known)) or "see docs/cli.md, or the file that `esper-ab init` writes"
+    return _suggest(key, list(known_names)) or "see docs/cli.md, or the file that `esper-ab init` writes"
 
 
-def _suggest(name: str, known: list[str]) -> str:
+def _suggest(name: str, known_names: list[str]) -> str:
     """Suggest the known names with the same last part or, if there are none, those with similar spelling."""
-    last = name.rpartition(".")[2]
-    same_last = [key for key in known if key.rpartition(".")[2] == last]
-    suggestions = same_last or close_names(name, known, 3)
+    last_part = name.rpartition(".")[2]
+    same_last = [key for key in known_names if key.rpartition(".")[2] == last_part]
+    suggestions = same_last or close_names(name, known_names, 3)
     if not suggestions:
         return ""
     return f"did you mean {' or '.join(suggestions)}?"
 
 
-def close_names(name: str, known: Iterable[str], most: int) -> list[str]:
+def close_names(name: str, known_names: Iterable[str], most_names: int) -> list[str]:
     """Return the known names that are spelled like `name`, the closest first; upper and lower case count as one."""
-    by_folded = {known_name.casefold(): known_name for known_name in known}
-    folded = name.casefold()
-    if folded in by_folded:
-        return [by_folded[folded]]
-    return [by_folded[match] for match in difflib.get_close_matches(folded, by_folded, n=most)]
+    by_folded = {known_name.casefold(): known_name for known_name in known_names}
+    folded_name = name.casefold()
+    if folded_name in by_folded:
+        return [by_folded[folded_name]]
+    return [by_folded[match] for match in difflib.get_close_matches(folded_name, by_folded, n=most_names)]

@@ -85,10 +85,10 @@ class UsersShell(Message, frozen=True, kw_only=True, tag="UsersShell"):
 
     def for_guard(self) -> str:
         """Return everything except the environment as one word for contracts/guard.py."""
-        ignored = ",".join(map(str, self.ignored))
-        blocked = ",".join(map(str, self.blocked))
+        ignored_signals = ",".join(map(str, self.ignored))
+        blocked_signals = ",".join(map(str, self.blocked))
         limits = ",".join(f"{number}={limit}" for number, limit in self.soft_limits)
-        return f"{self.umask};{ignored};{blocked};{limits}"
+        return f"{self.umask};{ignored_signals};{blocked_signals};{limits}"
 
 
 class WorkerOrder(Message, frozen=True, kw_only=True, tag="WorkerOrder"):

@@ -50,14 +50,14 @@ class Coordinator:
         for handle in self._fleet:
             self._report_start(handle)
         self._perform(machine.take_over())
-        look_at = 0.0
+        look_time = 0.0
         while machine.in_progress:
-            for incoming in self._hub.poll(_ENDING_POLL_S if self._fleet.any_ending else _POLL_S):
-                self._take(incoming, signals)
-            if (now := time.monotonic()) >= look_at:
-                look_at = now + _LOOK_S
-                self._perform(machine.check_ended(now))
-                self._perform(machine.check_silent(now, crowding(self._fleet.on_each_machine)))
+            for event in self._hub.poll(_ENDING_POLL_S if self._fleet.any_ending else _POLL_S):
+                self._take(event, signals)
+            if (now_s := time.monotonic()) >= look_time:
+                look_time = now_s + _LOOK_S
+                self._perform(machine.check_ended(now_s))
+                self._perform(machine.check_silent(now_s, crowding(self._fleet.on_each_machine)))
             for handle in self._fleet.ended(time.monotonic()):
                 self._report_end(handle)
             for handle in self._fleet.start_due(time.monotonic(), self._limits.start_up_s):
@@ -66,27 +66,27 @@ class Coordinator:
         if (error := machine.error_at_end()) is not None:
             raise error
 
-    def _take(self, incoming: Incoming, signals: CaughtSignals) -> None:
+    def _take(self, event: Incoming, signals: CaughtSignals) -> None:
         machine = self._machine
-        now = time.monotonic()
-        match incoming:
+        now_s = time.monotonic()
+        match event:
             case Received(identity, message):
                 if isinstance(message, Hello):
                     self._fleet.greeted(identity)
-                self._perform(machine.heard(identity, message, now))
-            case BadMessage(identity, reason, known, cut_off, new):
-                self._perform(machine.heard_garbage(identity, reason, known=known, new=new, cut_off=cut_off))
+                self._perform(machine.heard(identity, message, now_s))
+            case BadMessage(identity, reason, is_known, is_cut_off, is_new):
+                self._perform(machine.heard_garbage(identity, reason, known=is_known, new=is_new, cut_off=is_cut_off))
             case Readable(descriptor) if descriptor == signals.descriptor:
                 for number in signals.read():
-                    by = CTRL_C if number == signal.SIGINT else number.name
-                    self._perform(machine.stop_requested(by, now))
+                    stop_source = CTRL_C if number == signal.SIGINT else number.name
+                    self._perform(machine.stop_requested(stop_source, now_s))
             case Readable(descriptor):
                 for lane in self._fleet.handle_event(descriptor):
-                    machine.exited(lane, now)
+                    machine.exited(lane, now_s)
 
-    def _perform(self, due: Iterable[commands.Command]) -> None:
+    def _perform(self, due_commands: Iterable[commands.Command]) -> None:
         """Perform the commands in order, and also the commands that follow from starting or ending a worker."""
-        for command in due:
+        for command in due_commands:
             match command:
                 case commands.Append(event):
                     self._sink.append(event)
@@ -110,20 +110,22 @@ class Coordinator:
         match command:
             case commands.DumpStacks():
                 handle.worker.dump_stacks()
-            case commands.EndWorker(lane, reason, hung):
+            case commands.EndWorker(lane, reason, is_hung):
                 self._endings[lane] = (command, reason or ending(handle))
-                self._fleet.end(handle, _STACKS_S if hung else LAST_WORDS_S)
+                self._fleet.end(handle, _STACKS_S if is_hung else LAST_WORDS_S)
             case commands.RestartWorker():
                 self._fleet.restart(handle)
                 self._report_start(handle)
 
     def _report_end(self, handle: WorkerHandle) -> None:
         """Tell the machine how a worker ended, and pass on the end of its log, which is now complete."""
-        asked, how = self._endings.pop(handle.order.lane.name)
-        log = self._fleet.log_end(handle, LAST_WORDS_LINES if asked.hung else LOG_LINES, asked.run_log)
+        end_request, end_words = self._endings.pop(handle.order.lane.name)
+        log = self._fleet.log_end(handle, LAST_WORDS_LINES if end_request.hung else LOG_LINES, end_request.run_log)
         no_room = any(os.strerror(number) in log for number in NO_ROOM)
-        blameless = no_room or bool(handle.worker.ended_how)
-        self._perform(self._machine.lost(asked.lane, how, log, hung=asked.hung, blameless=blameless))
+        is_blameless = no_room or bool(handle.worker.ended_how)
+        self._perform(
+            self._machine.lost(end_request.lane, end_words, log, hung=end_request.hung, blameless=is_blameless)
+        )
 
     def _report_start(self, handle: WorkerHandle) -> None:
         if handle.waits:

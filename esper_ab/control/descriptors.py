@@ -28,33 +28,37 @@ PASSING = {
 }
 
 
-def needed(workers: int, each: int, others: int) -> int:
+def needed(workers: int, descriptors_per_worker: int, further_descriptors: int) -> int:
     """Return the largest number of descriptors that this process will have open, including those open now.
 
-    `each`: descriptors per worker. `others`: further descriptors, which the launcher needs.
+    `descriptors_per_worker`: descriptors per worker. `further_descriptors`: further descriptors, which the launcher
+    needs.
     """
-    return _count_open() + _OWN + others + workers * each
+    return _count_open() + _OWN + further_descriptors + workers * descriptors_per_worker
 
 
-def check(workers: int, each: int, others: int) -> None:
+def check(workers: int, descriptors_per_worker: int, further_descriptors: int) -> None:
     """Raise UsageError if this process may not open as many descriptors as `workers` workers need."""
-    wanted = needed(workers, each, others)
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    if wanted > hard:
+    wanted_descriptors = needed(workers, descriptors_per_worker, further_descriptors)
+    hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if wanted_descriptors > hard_limit:
         raise UsageError(
-            f"{workers} workers need {wanted} file descriptors, but this process may open {hard}: raise the hard limit "
-            f"(ulimit -Hn {wanted}; for a service LimitNOFILE={wanted}), or use fewer devices"
+            f"{workers} workers need {wanted_descriptors} file descriptors, but this process may open {hard_limit}: "
+            "raise the hard limit "
+            f"(ulimit -Hn {wanted_descriptors}; for a service LimitNOFILE={wanted_descriptors}), or use fewer devices"
         )
 
 
-def room_for(workers: int, each: int, others: int) -> AbstractContextManager[None]:
+def room_for(workers: int, descriptors_per_worker: int, further_descriptors: int) -> AbstractContextManager[None]:
     """Inside this context, raise the soft limit so that `workers` workers can start.
 
     The limit stays at least RESERVE below the hard limit. It is raised no further than needed, because connections
     from strangers could use up the rest.
     """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _soft_limit(min(hard - RESERVE, max(soft, needed(workers, each, others))))
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _soft_limit(
+        min(hard_limit - RESERVE, max(soft_limit, needed(workers, descriptors_per_worker, further_descriptors)))
+    )
 
 
 def reserve() -> AbstractContextManager[None]:
@@ -62,13 +66,13 @@ def reserve() -> AbstractContextManager[None]:
 
     Leave the context soon, because new connections can use up the reserve as well.
     """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _soft_limit(min(hard, soft + RESERVE))
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _soft_limit(min(hard_limit, soft_limit + RESERVE))
 
 
-def require(free: int) -> None:
-    """Raise OSError (EMFILE) unless `free` descriptors are free."""
-    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _count_open() < free:
+def require(free_descriptors: int) -> None:
+    """Raise OSError (EMFILE) unless `free_descriptors` descriptors are free."""
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _count_open() < free_descriptors:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
 
@@ -78,9 +82,9 @@ def _count_open() -> int:
 
 @contextmanager
 def _soft_limit(limit: int) -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard_limit))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))

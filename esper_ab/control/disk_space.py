@@ -28,9 +28,9 @@ _TRY_S = 1.0
 class DiskSpaceWait:
     """Waits while the experiment's disk is full, and tells the user when the wait begins and when it ends."""
 
-    def __init__(self, experiment_dir: Path, tell: Callable[[str], None]) -> None:
+    def __init__(self, experiment_dir: Path, warn: Callable[[str], None]) -> None:
         self._experiment_dir = experiment_dir
-        self._tell = tell
+        self._tell = warn
         self._lack = f"no space on the disk of {experiment_dir}"
         self._go_on = "run the command again"  # until this process has recorded something
         self._limit_s = Limits().disk_full_s
@@ -54,7 +54,7 @@ class DiskSpaceWait:
         Raises DiskFull after the limit, and Interrupted on Ctrl-C or SIGTERM. Raises JournalError at once, because
         waiting cannot repair the journal.
         """
-        began = time.monotonic()
+        begin_s = time.monotonic()
         waiting = False
         while True:
             try:
@@ -70,11 +70,11 @@ class DiskSpaceWait:
             if not waiting:
                 self._report_wait("the journal")
             waiting = True
-            self._pause(began)
+            self._pause(begin_s)
         self._go_on = f"`{shell_command('resume', self._experiment_dir)}`"
         if not waiting:
             return None
-        paused_s = time.monotonic() - began
+        paused_s = time.monotonic() - begin_s
         self._tell(f"the disk has space again after {paused_s:.0f} s: continuing")
         return _entry("", paused_s, "the journal")
 
@@ -88,29 +88,29 @@ class DiskSpaceWait:
             return self.stop_tracking(run)
         if not self._without:
             self._report_wait(f"a checkpoint of {run}")
-        began = self._without.setdefault(run, time.monotonic())
-        if time.monotonic() - began >= self._limit_s:
+        begin_s = self._without.setdefault(run, time.monotonic())
+        if time.monotonic() - begin_s >= self._limit_s:
             self._give_up()
         return None
 
     def stop_tracking(self, run: str) -> Incident | None:
         """Stop tracking a run whose worker has continued; return an incident if the worker had waited."""
-        began = self._without.pop(run, None)
-        if began is None:
+        begin_s = self._without.pop(run, None)
+        if begin_s is None:
             return None
         if not self._without:
             self._tell("the disk has space for checkpoints again: continuing")
-        return _entry(run, time.monotonic() - began, "a checkpoint")
+        return _entry(run, time.monotonic() - begin_s, "a checkpoint")
 
-    def _pause(self, began: float) -> None:
+    def _pause(self, begin_s: float) -> None:
         """Sleep for one second, or less if a signal arrives or the limit is near."""
-        left = began + self._limit_s - time.monotonic()
-        if left <= 0:
+        seconds_left = begin_s + self._limit_s - time.monotonic()
+        if seconds_left <= 0:
             self._give_up()
         poll = select.poll()  # select() cannot handle descriptors above 1023
         if self._signals:
             poll.register(self._signals.descriptor, select.POLLIN)
-        poll.poll(1000 * min(left, _TRY_S))
+        poll.poll(1000 * min(seconds_left, _TRY_S))
         caught = self._signals.read() if self._signals else ()
         if caught:
             self.given_up = True
@@ -118,17 +118,17 @@ class DiskSpaceWait:
 
     def _give_up(self) -> None:
         self.given_up = True
-        kept = f"{self._lack} for {self._limit_s:.0f} s; all records so far are kept"
-        raise DiskFull(f"{kept}: free some space, then {self._go_on}")
+        kept_words = f"{self._lack} for {self._limit_s:.0f} s; all records so far are kept"
+        raise DiskFull(f"{kept_words}: free some space, then {self._go_on}")
 
-    def _report_wait(self, what: str) -> None:
-        self._tell(f"{self._lack} for {what}: waiting up to {self._limit_s:.0f} s")
+    def _report_wait(self, purpose: str) -> None:
+        self._tell(f"{self._lack} for {purpose}: waiting up to {self._limit_s:.0f} s")
 
 
-def _entry(run: str, paused_s: float, what: str) -> Incident:
+def _entry(run: str, paused_s: float, purpose: str) -> Incident:
     """Return an incident for a pause: nothing was lost, but durations measured during the pause are longer."""
     return Incident(
         category="disk_full",
         run_name=run,
-        detail=f"paused for {paused_s:.1f} s: no space on the disk for {what}",
+        detail=f"paused for {paused_s:.1f} s: no space on the disk for {purpose}",
     )

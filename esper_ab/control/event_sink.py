@@ -64,10 +64,10 @@ class EventSink:
         self._note(self._disk.retry_until_room(self._journal.commit))
         self._observers.tell()
 
-    def _note(self, paused: Incident | None) -> None:
+    def _note(self, pause: Incident | None) -> None:
         """Record a disk-full pause after it has ended."""
-        if paused is not None:
-            self.record(paused)
+        if pause is not None:
+            self.record(pause)
 
     def show(self, progress: Progress) -> None:
         """Pass a sign of life to the observers only; signs of life are never journalled."""

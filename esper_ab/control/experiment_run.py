@@ -39,7 +39,7 @@ _FURTHER = "another Ctrl-C, after that barrier, killed the workers that were sti
 
 
 def run(
-    plan: Plan, where: Path | Journal, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None
+    plan: Plan, place: Path | Journal, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None
 ) -> None:
     """Carry out `plan` and journal it in a directory without a journal, or in an empty journal that the caller passes.
 
@@ -49,32 +49,33 @@ def run(
     JournalError, DiskFull or Interrupted if the experiment cannot be finished. In every case, no worker is left running
     and the journal records how the experiment ended.
     """
-    started = events.ExperimentStarted(schema=events.SCHEMA, plan=plan, **_describe_process())
-    journal = where if isinstance(where, Journal) else Journal(where)
-    sink = EventSink(journal, begin(started, keeps_records=False), observers)
-    _perform(sink, [started], journal.experiment_dir, launcher, limits)
+    first_event = events.ExperimentStarted(schema=events.SCHEMA, plan=plan, **_describe_process())
+    journal = place if isinstance(place, Journal) else Journal(place)
+    sink = EventSink(journal, begin(first_event, keeps_records=False), observers)
+    _perform(sink, [first_event], journal.experiment_dir, launcher, limits)
 
 
 def extend(
     experiment_dir: Path,
-    added: Callable[[History], Extension],
+    make_extension: Callable[[History], Extension],
     launcher: Launcher,
     observers: Sequence[Observer],
     limits: Limits | None = None,
     *,
     allow_changed_code: bool = False,
 ) -> None:
-    """Extend the finished experiment in `experiment_dir` by the blocks that `added` returns; raises as `run` does.
+    """Extend the finished experiment in `experiment_dir` by the blocks that `make_extension` returns; raises as `run`
+    does.
 
-    `added` is called while the journal is locked. Both `added` and `check_code` may raise UsageError.
+    `make_extension` is called while the journal is locked. Both `make_extension` and `check_code` may raise UsageError.
     """
 
-    def extended(history: History) -> list[events.AnyEvent]:
-        extension = added(history)
+    def extended_events(history: History) -> list[events.AnyEvent]:
+        extension = make_extension(history)
         check_code(experiment_dir, history, allowed=allow_changed_code)
         return [events.PlanExtended(extension=extension)]
 
-    _continue(experiment_dir, extended, launcher, observers, limits)
+    _continue(experiment_dir, extended_events, launcher, observers, limits)
 
 
 def resume(
@@ -90,27 +91,28 @@ def resume(
     Also raises UsageError if the experiment is finished, if nothing was recorded, or if `check_code` raises it.
     """
 
-    def resumed(history: History) -> list[events.AnyEvent]:
+    def resumed_events(history: History) -> list[events.AnyEvent]:
         check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
         return _mended_trainer(experiment_dir, history)
 
-    _continue(experiment_dir, resumed, launcher, observers, limits)
+    _continue(experiment_dir, resumed_events, launcher, observers, limits)
 
 
 def _continue(
     experiment_dir: Path,
-    checked: Callable[[History], list[events.AnyEvent]],
+    make_events: Callable[[History], list[events.AnyEvent]],
     launcher: Launcher,
     observers: Sequence[Observer],
     limits: Limits | None,
 ) -> None:
-    """Continue from a journal. `checked` is called while the journal is locked and returns the next events to record.
+    """Continue from a journal. `make_events` is called while the journal is locked and returns the next events to
+    record.
 
-    If `checked` raises an error, the journal is unchanged.
+    If `make_events` raises an error, the journal is unchanged.
     """
     journal, history = Journal.take_up(experiment_dir, partial(_past, experiment_dir))
     try:
-        first_events = checked(history)
+        first_events = make_events(history)
     except BaseException:
         journal.close()
         raise
@@ -129,9 +131,9 @@ def _mended_trainer(experiment_dir: Path, history: History) -> list[events.AnyEv
     if history.mended is not None:
         facts = msgspec.structs.replace(facts, sha256=history.mended.sha256)
     sha256 = mended(experiment_dir, facts, history.plan.experiment.trainer)
-    before = tuple(name for name, run in history.runs.items() if len(run.columns))
+    names_before = tuple(name for name, run in history.runs.items() if len(run.columns))
     if sha256:
-        return [events.TrainerMended(sha256=sha256, before=before)]
+        return [events.TrainerMended(sha256=sha256, before=names_before)]
     return []
 
 
@@ -140,12 +142,12 @@ def _describe_process() -> dict[str, dict[str, str]]:
     return {"versions": versions(), "machine": provenance.machine(), "code": provenance.code()}
 
 
-def _past(experiment_dir: Path, recorded: Iterator[events.AnyEvent]) -> History:
-    """Fold the events `recorded` so far, without their records; raise UsageError if there are no events."""
-    first = next(recorded, None)
-    if first is None:
+def _past(experiment_dir: Path, recorded_events: Iterator[events.AnyEvent]) -> History:
+    """Fold `recorded_events`, without their records; raise UsageError if there are none."""
+    first_event = next(recorded_events, None)
+    if first_event is None:
         raise UsageError(f"{experiment_dir}: the journal is empty, so there is nothing to resume; launch it again")
-    return fold(chain([first], recorded), keeps_records=False)
+    return fold(chain([first_event], recorded_events), keeps_records=False)
 
 
 def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None:
@@ -160,10 +162,10 @@ def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None
             continue
         commit = state.code.get("commit", "")
         elsewhere = commit not in ("", code.get("commit")) and state.code.get("dirty") != "yes"
-        back = f"`git checkout {commit}`" if elsewhere else "restore the earlier code"
+        remedy = f"`git checkout {commit}`" if elsewhere else "restore the earlier code"
         raise UsageError(
             f"{experiment_dir}: the code has changed since the records were made, from {named(state.code)} to "
-            f"{named(code)}: {back}, or continue with --allow-changed-code, which blocks the verdict"
+            f"{named(code)}: {remedy}, or continue with --allow-changed-code, which blocks the verdict"
         )
 
 
@@ -179,16 +181,23 @@ def check_resumable(experiment_dir: Path, history: History, *, allow_changed_cod
 
 
 def _perform(
-    sink: EventSink, first: Sequence[events.AnyEvent], experiment_dir: Path, launcher: Launcher, limits: Limits | None
+    sink: EventSink,
+    first_events: Sequence[events.AnyEvent],
+    experiment_dir: Path,
+    launcher: Launcher,
+    limits: Limits | None,
 ) -> None:
-    """Carry out the rest of an experiment whose `first` events are not yet recorded."""
+    """Record `first_events`, and carry out the rest of the experiment."""
     limits = limits or Limits()
-    plain, whole = (shell_command("resume", experiment_dir, *flags) for flags in ((), launcher.flags))
-    with naming(whole, instead_of=plain), closing(sink):  # without the flags, `resume` starts workers elsewhere
+    plain_command, whole = (shell_command("resume", experiment_dir, *flags) for flags in ((), launcher.flags))
+    with (
+        naming(whole, replaced_command=plain_command),
+        closing(sink),
+    ):  # without the flags, `resume` starts workers elsewhere
         recorded = False
         try:
             with CaughtSignals() as signals, sink.heeding(signals, limits.disk_full_s):
-                for event in first:
+                for event in first_events:
                     sink.record(event)
                 sink.commit()
             recorded = True
@@ -210,8 +219,10 @@ def append_resume_command(error: BaseException, experiment_dir: Path, history: H
     line = f"to go on: {shell_command('resume', experiment_dir)}"
     trainer = history.plan.experiment.trainer
     rewards = (code for block in history.blocks for spec in block.runs for code in spec.reward_code)
-    copied = bool(trainer and not is_command(trainer) and any_complete(history)) or any(code.folder for code in rewards)
-    if isinstance(error, WorkerFailed) and copied:
+    is_copied = bool(trainer and not is_command(trainer) and any_complete(history)) or any(
+        code.folder for code in rewards
+    )
+    if isinstance(error, WorkerFailed) and is_copied:
         line = f"runs use a copy of your code made at the start: if you change your code, launch again\n{line}"
     if isinstance(error, EsperError):
         error.args = (f"{error}\n{line}",)
@@ -239,8 +250,8 @@ def _execute(experiment_dir: Path, launcher: Launcher, sink: EventSink, limits: 
             distributions.load()  # needed at looks; loaded early, because what is installed may change during a run
             coordinator.work(signals)
         except BaseException as error:
-            hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, signals.ctrl_c)
-            if hurried and isinstance(error, Interrupted) and error.in_order:
+            is_hurried = fleet.stop(str(error).partition("\n")[0], _LEAVE_NOW_S, signals.ctrl_c)
+            if is_hurried and isinstance(error, Interrupted) and error.in_order:
                 sink.record(events.Incident(category="interrupted", detail=_FURTHER))
                 error.args = (f"{error}; {_FURTHER}",)
             raise

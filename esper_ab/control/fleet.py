@@ -153,23 +153,23 @@ class Fleet:
         """True while `ended` has to be polled often."""
         return bool(self._endings)
 
-    def ended(self, now: float) -> list[WorkerHandle]:
+    def ended(self, now_s: float) -> list[WorkerHandle]:
         """Return the workers that have ended since the last call, including those that could not be killed."""
         ended: list[WorkerHandle] = []
-        running: list[_Ending] = []
-        for ending in self._endings:
-            worker = ending.handle.worker
+        running_endings: list[_Ending] = []
+        for worker_ending in self._endings:
+            worker = worker_ending.handle.worker
             if worker.join(0.0):
-                ended.append(ending.handle)
-            elif now < ending.deadline:
-                running.append(ending)
-            elif not ending.killed:
+                ended.append(worker_ending.handle)
+            elif now_s < worker_ending.deadline:
+                running_endings.append(worker_ending)
+            elif not worker_ending.killed:
                 worker.kill()
-                running.append(replace(ending, killed=True, deadline=now + _KILL_S))
+                running_endings.append(replace(worker_ending, killed=True, deadline=now_s + _KILL_S))
             else:
                 self._stuck.append(worker)
-                ended.append(ending.handle)
-        self._endings = running
+                ended.append(worker_ending.handle)
+        self._endings = running_endings
         return ended
 
     def restart(self, handle: WorkerHandle) -> None:
@@ -182,28 +182,28 @@ class Fleet:
         self._delayed.pop(handle.order.lane.name, None)
         self._waves.ask(handle.order.lane.name)
 
-    def start_due(self, now: float, limit_s: float) -> list[WorkerHandle]:
+    def start_due(self, now_s: float, limit_s: float) -> list[WorkerHandle]:
         """Start queued workers whose turn it is, and retry delayed starts that are due.
 
         Returns the handles of workers that were started or newly delayed. Raises WorkerFailed when a start has been
         delayed for longer than `limit_s`.
         """
         for handle in tuple(self._delayed.values()):
-            if handle.delay is not None and now >= handle.delay.due:
+            if handle.delay is not None and now_s >= handle.delay.due:
                 self._ask_for_turn(handle)
         news = []
         for lane in self._waves.turns():
             handle = self._handles[lane]
             delayed_before = handle.delay is not None
-            self._start(handle, now)
+            self._start(handle, now_s)
             if handle.delay is None or not delayed_before:
                 news.append(handle)
-            elif now - handle.delay.since >= limit_s:
+            elif now_s - handle.delay.since >= limit_s:
                 title = f"worker {handle.identity} on {lane}"
                 raise WorkerFailed(f"{title} could not be started within {limit_s:.0f} s: {handle.delay.lack}")
         return news
 
-    def _start(self, handle: WorkerHandle, now: float) -> None:
+    def _start(self, handle: WorkerHandle, now_s: float) -> None:
         """Start the handle's worker; if a resource is missing, back off for twice as long as the last time."""
         assert self._launcher is not None, "the fleet has been started"
         handle.waits = False
@@ -215,13 +215,13 @@ class Fleet:
         except OSError as error:
             if error.errno not in descriptors.PASSING:
                 raise
-            before = handle.delay or Delay(lack="", since=now, pause_s=_FIRST_PAUSE_S / 2, due=now)
-            pause_s = min(2 * before.pause_s, _LONGEST_PAUSE_S)
+            delay_before = handle.delay or Delay(lack="", since=now_s, pause_s=_FIRST_PAUSE_S / 2, due=now_s)
+            pause_s = min(2 * delay_before.pause_s, _LONGEST_PAUSE_S)
             self._waves.over(handle.order.lane.name)
             self._delayed[handle.order.lane.name] = handle
             handle.worker = _Nobody()
             lack = descriptors.PASSING[error.errno]
-            handle.delay = Delay(lack=lack, since=before.since, pause_s=pause_s, due=now + pause_s)
+            handle.delay = Delay(lack=lack, since=delay_before.since, pause_s=pause_s, due=now_s + pause_s)
             return
         handle.delay = None
         handle.watched = True
@@ -258,8 +258,8 @@ class Fleet:
         A worker that has sent its public key on `descriptor` is admitted. Events of earlier incarnations are ignored.
         """
         ended = []
-        for (lane, what), handle in tuple(self._watching.get(descriptor, {}).items()):
-            if what == "key":
+        for (lane, descriptor_kind), handle in tuple(self._watching.get(descriptor, {}).items()):
+            if descriptor_kind == "key":
                 self._hear_key(handle)
             elif handle.worker.exitcode is not None:
                 self._unwatch(handle)
@@ -268,11 +268,11 @@ class Fleet:
 
     def _hear_key(self, handle: WorkerHandle) -> None:
         keys = handle.worker.keys
-        public = keys.public() if keys is not None else None
-        if keys is None or public is None:
+        public_key_text = keys.public() if keys is not None else None
+        if keys is None or public_key_text is None:
             return
-        if public:
-            self._hub.register(handle.identity, public)
+        if public_key_text:
+            self._hub.register(handle.identity, public_key_text)
             keys.admit()
         self._close_keys(handle)
 
@@ -288,16 +288,16 @@ class Fleet:
             self._close_keys(handle)
             handle.watched = False
 
-    def _watch(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
+    def _watch(self, descriptor: int, handle: WorkerHandle, descriptor_kind: str) -> None:
         """Make the hub report events on a descriptor, which several workers may share."""
         if descriptor not in self._watching:
             self._hub.watch(descriptor, edge_triggered=True)
-        self._watching.setdefault(descriptor, {})[handle.order.lane.name, what] = handle
+        self._watching.setdefault(descriptor, {})[handle.order.lane.name, descriptor_kind] = handle
 
-    def _unwatch_descriptor(self, descriptor: int, handle: WorkerHandle, what: str) -> None:
-        watching = self._watching[descriptor]
-        del watching[handle.order.lane.name, what]
-        if not watching:
+    def _unwatch_descriptor(self, descriptor: int, handle: WorkerHandle, descriptor_kind: str) -> None:
+        watchers = self._watching[descriptor]
+        del watchers[handle.order.lane.name, descriptor_kind]
+        if not watchers:
             del self._watching[descriptor]
             self._hub.unwatch(descriptor)
 
@@ -319,19 +319,19 @@ class Fleet:
             return f"cannot read {error.filename or path}: {error.strerror}"
         return "\n".join([f"the end of {path}:", *(f"  {line}" for line in lines)])
 
-    def stop(self, reason: str, grace_s: float, at_once: Callable[[], bool]) -> bool:
+    def stop(self, reason: str, grace_s: float, is_impatient: Callable[[], bool]) -> bool:
         """Stop all workers. Workers that can be reached get `grace_s` to exit; then all that still run are killed.
 
         `at_once()` is polled during the grace period. Returns True if it cut the grace period short.
         """
-        notified = [handle for handle in self if self._hub.send(handle.identity, Stop(reason=reason))]
+        notified_handles = [handle for handle in self if self._hub.send(handle.identity, Stop(reason=reason))]
         deadline = time.monotonic() + grace_s
-        hurried = at_once()
-        for handle in notified:
-            while not hurried and not handle.worker.join(min(_ASK_S, max(0.0, deadline - time.monotonic()))):
+        is_hurried = is_impatient()
+        for handle in notified_handles:
+            while not is_hurried and not handle.worker.join(min(_ASK_S, max(0.0, deadline - time.monotonic()))):
                 if time.monotonic() >= deadline:
                     break
-                hurried = at_once()
+                is_hurried = is_impatient()
         for handle in self:
             if handle.worker.exitcode is None:
                 handle.worker.kill()
@@ -339,7 +339,7 @@ class Fleet:
             handle.worker.join(grace_s)
         for worker in self._stuck:
             worker.join(_KILL_S)
-        return hurried
+        return is_hurried
 
 
 def _size_of(path: Path) -> int:

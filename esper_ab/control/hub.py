@@ -128,10 +128,10 @@ class Hub:
         self._keys.withdraw(identity)
         return self._keys.public.decode()
 
-    def register(self, identity: str, public: str) -> None:
+    def register(self, identity: str, public_key_text: str) -> None:
         """Admit the holder of this key as `identity`, unless a later incarnation has replaced it."""
         if self._keys is not None and self._newest.get(worker_of(identity)) == identity:
-            self._keys.register(identity, public)
+            self._keys.register(identity, public_key_text)
 
     def watch(self, descriptor: int, *, edge_triggered: bool = False) -> None:
         """Report `descriptor` as long as it is readable or its other end is closed.
@@ -148,10 +148,10 @@ class Hub:
 
         Messages are decoded one at a time, so a thousand messages need no more memory than one.
         """
-        ready = dict(self._poller.poll(int(timeout_s * 1000)))
-        if self._socket in ready:
+        ready_sockets = dict(self._poller.poll(int(timeout_s * 1000)))
+        if self._socket in ready_sockets:
             yield from self._messages()
-        if self._watched.fileno() in ready:
+        if self._watched.fileno() in ready_sockets:
             yield from [Readable(descriptor) for descriptor, _ in self._watched.poll(0)]
 
     def send(self, identity: str, message: CoordinatorMessage) -> bool:
@@ -183,16 +183,16 @@ class Hub:
 
     def _understood(self, frames: list[zmq.Frame]) -> Received | BadMessage | None:
         """Decode a message. Returns None if the peer is cut off, or if a stranger repeats an earlier message."""
-        claimed = frames[0].bytes.decode(errors="backslashreplace")
-        identity = str(frames[-1].get("User-Id")) if self._keys else claimed
+        claimed_identity = frames[0].bytes.decode(errors="backslashreplace")
+        identity = str(frames[-1].get("User-Id")) if self._keys else claimed_identity
         if identity not in self._admitted:
             return self._bad_message(identity, "not a worker of this experiment", known=False)
         if self._bad[identity] > BAD_MESSAGES_TOLERATED:
             self.unreported += 1
             return None
         try:
-            if claimed != identity:
-                raise ProtocolError(f"calls itself {claimed[:100]!r}")
+            if claimed_identity != identity:
+                raise ProtocolError(f"calls itself {claimed_identity[:100]!r}")
             if len(frames) != 2:
                 raise ProtocolError(f"{len(frames) - 1} parts instead of one")
             message = decode_from_worker(frames[1].bytes)

@@ -20,19 +20,19 @@ class Keys:
         self._of_worker: dict[str, bytes] = {}  # worker -> public key of its latest incarnation
         self.public, self.secret = zmq.curve_keypair()
 
-    def register(self, identity: str, public: str) -> None:
+    def register(self, identity: str, public_key_text: str) -> None:
         """Admit a worker by its public key (Z85 text); keys of its earlier incarnations are revoked."""
         self.withdraw(identity)
-        key = self._of_worker[worker_of(identity)] = z85.decode(public)
+        key = self._of_worker[worker_of(identity)] = z85.decode(public_key_text)
         self._owners[key] = identity
 
     def withdraw(self, identity: str) -> None:
         """Revoke the key of this worker, whichever incarnation it belongs to."""
         self._owners.pop(self._of_worker.pop(worker_of(identity), b""), None)
 
-    def owner(self, public: bytes) -> str | None:
+    def owner(self, public_key_bytes: bytes) -> str | None:
         """Return the identity that owns a public key (32 bytes); None if no worker does."""
-        return self._owners.get(public)
+        return self._owners.get(public_key_bytes)
 
 
 def worker_of(identity: str) -> str:

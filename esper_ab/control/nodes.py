@@ -22,20 +22,20 @@ from esper_ab.launchers import Launcher, Node
 _AT_ONCE = 64  # nodes that are asked in parallel
 
 
-def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, shared: Path) -> Machine:
+def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, shared_folder: Path) -> Machine:
     """Return `machine` with the devices of all nodes of `launcher`; unchanged if there are no nodes.
 
     Raises UsageError with the name of the first node that differs, fails the preflight or does not see the folder
-    `shared`.
+    `shared_folder`.
     """
     if not launcher.nodes:
         return machine
     machines: dict[str, Machine] = {}  # by node
     unusable_gpus = []
-    for name, answer in ask_nodes(questions, launcher, shared).items():
+    for name, answer in ask_nodes(questions, launcher, shared_folder).items():
         if isinstance(answer, EsperError):
             raise answer
-        if problem := unfit(answer, shared):
+        if problem := unfit(answer, shared_folder):
             raise UsageError(f"node {name}: {problem}")
         machines[name] = answer
         if answer.unusable_gpus:
@@ -49,18 +49,18 @@ def examine_nodes(machine: Machine, questions: Questions, launcher: Launcher, sh
     )
 
 
-def ask_nodes(questions: Questions, launcher: Launcher, shared: Path) -> dict[str, Machine | EsperError]:
+def ask_nodes(questions: Questions, launcher: Launcher, shared_folder: Path) -> dict[str, Machine | EsperError]:
     """Ask all nodes of `launcher`; return each node's answer or error, by node name."""
     gpus: tuple[str, ...] = ()
     if any(name.startswith("cuda") for name in questions.gpus):  # which is a place in the whole pool
         gpus = ("cuda",)
-    of_node = msgspec.structs.replace(questions, trainer=None, trainer_outcome=None, gpus=gpus)
+    node_questions = msgspec.structs.replace(questions, trainer=None, trainer_outcome=None, gpus=gpus)
     with (
-        tempfile.NamedTemporaryFile(prefix=".seen-by-all-nodes-", dir=_existing(shared)) as seen,
-        ThreadPoolExecutor(_AT_ONCE) as asking,
+        tempfile.NamedTemporaryFile(prefix=".seen-by-all-nodes-", dir=_existing(shared_folder)) as shared_file,
+        ThreadPoolExecutor(_AT_ONCE) as executor,
     ):
-        of_node = msgspec.structs.replace(of_node, shared_file=seen.name)
-        answers = list(asking.map(partial(_examine_node, of_node, launcher), launcher.nodes))
+        node_questions = msgspec.structs.replace(node_questions, shared_file=shared_file.name)
+        answers = list(executor.map(partial(_examine_node, node_questions, launcher), launcher.nodes))
     return {node.name: answer for node, answer in zip(launcher.nodes, answers, strict=True)}
 
 
@@ -71,10 +71,10 @@ def _examine_node(questions: Questions, launcher: Launcher, node: Node) -> Machi
         return error
 
 
-def unfit(machine: Machine, shared: Path) -> str:
+def unfit(machine: Machine, shared_folder: Path) -> str:
     """Return why the node described by `machine` cannot run a worker; "" if it can."""
     if not machine.sees_shared_file:
-        return f"it does not see {_existing(shared)}: all nodes must see this folder at the same path"
+        return f"it does not see {_existing(shared_folder)}: all nodes must see this folder at the same path"
     return machine.task_problem or machine.gpu_problem
 
 
@@ -91,20 +91,21 @@ def check_alike(machines: Mapping[str, Machine]) -> None:
 
 def differences(machines: Mapping[str, Machine]) -> Iterator[str]:
     """Yield one sentence per way in which a node differs from the first one."""
-    first, *others = machines
-    expected = _common_facts(machines[first])
-    expected_gpus = kinds(machines[first].devices)
-    for name in others:
+    first_node, *other_nodes = machines
+    expected = _common_facts(machines[first_node])
+    expected_gpus = kinds(machines[first_node].devices)
+    for name in other_nodes:
         for words, fact in _common_facts(machines[name]).items():
             if fact != expected[words]:
                 yield (
-                    f"{words} is {fact} on node {name} but {expected[words]} on {first}: it must be the same on all "
+                    f"{words} is {fact} on node {name} but {expected[words]} on {first_node}: it must be the same on "
+                    "all "
                     "nodes"
                 )
         gpus = kinds(machines[name].devices)
         if gpus != expected_gpus:
             yield (
-                f"node {name} has {gpus}, {first} has {expected_gpus}: an experiment trains on one kind of GPU; "
+                f"node {name} has {gpus}, {first_node} has {expected_gpus}: an experiment trains on one kind of GPU; "
                 "request nodes of one kind (sbatch --constraint, --ray-label)"
             )
 

@@ -42,7 +42,7 @@ _decode_machine = msgspec.json.Decoder(Machine).decode
 
 def examine(
     questions: Questions,
-    meanwhile: Callable[[], None] = lambda: None,
+    do_meanwhile: Callable[[], None] = lambda: None,
     limit_s: float = LIMIT_S,
     *,
     on: Callable[[str, bytes], Errand] | None = None,
@@ -53,71 +53,71 @@ def examine(
     Raises UsageError if the preflight was ended by the user's code or in a limited address space, and EsperError if it
     was ended by anything else.
 
-    `meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: time limit on an idle
-    machine, to be multiplied by the crowding; WorkerHung is raised when the time is up. The rehearsal of a user's own
-    trainer has no limit. `on`: starts the preflight on `node` instead of on this machine.
+    `do_meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: time limit on an
+    idle machine, to be multiplied by the crowding; WorkerHung is raised when the time is up. The rehearsal of a user's
+    own trainer has no limit. `on`: starts the preflight on `node` instead of on this machine.
     """
-    asked = msgspec.json.encode(questions) + b"\n"
-    what = f"the preflight on node {node} ({_MODULE})" if node else f"the preflight ({_MODULE})"
-    began = time.monotonic()
-    with on(_MODULE, asked) if on else begin_here(child_command(_MODULE), asked) as child:
-        meanwhile()
-        answer, complaint = _awaited(child, began, limit_s if questions.trainer is None else math.inf)
+    question_line = msgspec.json.encode(questions) + b"\n"
+    subject = f"the preflight on node {node} ({_MODULE})" if node else f"the preflight ({_MODULE})"
+    begin_s = time.monotonic()
+    with on(_MODULE, question_line) if on else begin_here(child_command(_MODULE), question_line) as child:
+        do_meanwhile()
+        answer, complaint = _awaited(child, begin_s, limit_s if questions.trainer is None else math.inf)
     try:
         return _decode_machine(answer)  # a valid answer counts, whatever users' code printed or did at exit
     except UNREADABLE as error:
-        why = error
+        reason = error
     lines = complaint.decode(errors="replace").splitlines()
-    printed = [line for line in lines if line.strip() and not line.startswith(DOING)]
-    ended = visible_line(describe_end(child.returncode or 0, printed))
-    doing = _last_doing(lines)
-    own = [*questions.user_rewards, questions.trainer.reference if questions.trainer else questions.task]
-    if any(reference in doing for reference in own if ":" in reference or questions.trainer):
-        raise UsageError(f"your code ended the preflight, which was {doing}: the process {ended}")
+    printed_lines = [line for line in lines if line.strip() and not line.startswith(DOING)]
+    ended = visible_line(describe_end(child.returncode or 0, printed_lines))
+    activity = _last_doing(lines)
+    own_references = [*questions.user_rewards, questions.trainer.reference if questions.trainer else questions.task]
+    if any(reference in activity for reference in own_references if ":" in reference or questions.trainer):
+        raise UsageError(f"your code ended the preflight, which was {activity}: the process {ended}")
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if not node and limit != resource.RLIM_INFINITY:
-        small = f"with an address space of {limit >> 20} MiB"
-        raise UsageError(f"{what} gave no answer: {small} it {ended}; raise `ulimit -v`")
-    raise EsperError(f"{what} gave no answer ({why}): it {ended}")
+        limit_words = f"with an address space of {limit >> 20} MiB"
+        raise UsageError(f"{subject} gave no answer: {limit_words} it {ended}; raise `ulimit -v`")
+    raise EsperError(f"{subject} gave no answer ({reason}): it {ended}")
 
 
-def examine_here(questions: Questions, launcher: Launcher, meanwhile: Callable[[], None] = lambda: None) -> Machine:
+def examine_here(questions: Questions, launcher: Launcher, do_meanwhile: Callable[[], None] = lambda: None) -> Machine:
     """Run the preflight on this machine, in the way in which `launcher` starts workers. Raises as `examine` does.
 
     Workers that only guard a command need no torch, so for them only the preflight imports it, in its own process.
     """
     guards = questions.trainer is not None and is_guarded(questions.trainer.reference)
     if guards or not launcher.imports_torch_once:
-        return examine(questions, meanwhile)
-    machine = examine(questions, meanwhile, on=partial(launcher.begin, ""))
+        return examine(questions, do_meanwhile)
+    machine = examine(questions, do_meanwhile, on=partial(launcher.begin, ""))
     return msgspec.structs.replace(machine, spawned_because=launcher.spawned_because)
 
 
-def _awaited(child: Errand, began: float, limit_s: float) -> tuple[bytes, bytes]:
+def _awaited(child: Errand, begin_s: float, limit_s: float) -> tuple[bytes, bytes]:
     """Return the preflight's stdout and stderr; after the limit, raise WorkerHung with the last step."""
-    say_at = _SAY_S
+    next_say_s = _SAY_S
     longest_s = limit_s
     while True:
         try:
             return child.communicate(timeout=_LOOK_S)
         except subprocess.TimeoutExpired as error:
             lines = (error.stderr or b"").decode(errors="replace").splitlines()
-        waited_s = time.monotonic() - began
+        waited_s = time.monotonic() - begin_s
         longest_s = max(longest_s, limit_s * crowding())
         if waited_s > longest_s:
             raise WorkerHung(
                 f"the preflight gave no answer within {longest_s:.0f} s; it was still {_last_doing(lines)}"
             )
-        if waited_s > say_at:
+        if waited_s > next_say_s:
             limit = "" if longest_s == math.inf else f", of at most {longest_s:.0f} s"
             _warn(f"before the start: {_last_doing(lines)}; {waited_s:.0f} s so far{limit}")
-            say_at += _SAY_AGAIN_S
+            next_say_s += _SAY_AGAIN_S
 
 
 def _last_doing(lines: Sequence[str]) -> str:
     """Return the last step that the preflight announced on its standard error."""
-    last = next((line for line in reversed(lines) if line.startswith(DOING)), f"{DOING}importing torch")
-    return visible_line(last.removeprefix(DOING))
+    last_activity = next((line for line in reversed(lines) if line.startswith(DOING)), f"{DOING}importing torch")
+    return visible_line(last_activity.removeprefix(DOING))
 
 
 def _warn(text: str) -> None:
@@ -136,8 +136,8 @@ def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over:
     Creates nothing.
     """
     if expected := expected_instead(str(experiment_dir)):
-        what = f"cannot create {str(experiment_dir)!r}"
-        raise UsageError(f"{what}: expected {expected}; choose another with ", SettingName("output_dir"))
+        subject = f"cannot create {str(experiment_dir)!r}"
+        raise UsageError(f"{subject}: expected {expected}; choose another with ", SettingName("output_dir"))
     if experiment_dir.exists() and not taken_over:
         raise UsageError(
             f"{experiment_dir} exists already; choose another with ",

@@ -44,7 +44,7 @@ def _git(*arguments: str) -> str:
     """Return git's output in this package's folder; "" if there is no git or no checkout."""
     command = ["git", "-C", str(Path(__file__).parent), *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return process.stdout.strip() if process.returncode == 0 else ""

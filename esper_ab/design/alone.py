@@ -6,22 +6,22 @@ from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.settings.experiment import ExperimentSettings
 
 
-def check_alone(experiment: ExperimentSettings, only: str) -> None:
+def check_alone(experiment: ExperimentSettings, only_group: str) -> None:
     """Raise UsageError if a setting that needs a comparison is given for a single group."""
-    asked: dict[str, object] = {
+    asked_values: dict[str, object] = {
         "control": experiment.control,
         "untested": experiment.untested,
         "looks": experiment.looks,
         "futility": experiment.futility,
     }
     if experiment.open_ended:
-        asked["seeds"] = "auto"
-    for key, value in asked.items():
+        asked_values["seeds"] = "auto"
+    for key, value in asked_values.items():
         if value:
             remedy = "the number of seeds fixed" if key == "seeds" else "it out"
             raise UsageError(
                 SettingName(key, value),
-                f" needs a comparison, but {only} is the only group; add another with ",
+                f" needs a comparison, but {only_group} is the only group; add another with ",
                 SettingName("groups"),
                 f", or leave {remedy}",
             )

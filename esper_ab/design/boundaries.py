@@ -51,12 +51,12 @@ def nominal_p(
         return tuple((alpha,) for alpha in alphas)
     process = t_process(sides, positions, looks)
     shares = [look / looks[-1] for look in process.looks]
-    spent = np.array([[obrien_fleming_spent(alpha, share) for share in shares] for alpha in alphas])
-    early = _paths_with_small_p(process, spent.max(axis=0), rng, paths)
-    usable = np.isin(looks, process.looks)
+    spent_alpha = np.array([[obrien_fleming_spent(alpha, share) for share in shares] for alpha in alphas])
+    early_p = _paths_with_small_p(process, spent_alpha.max(axis=0), rng, paths)
+    is_usable = np.isin(looks, process.looks)
     thresholds = np.zeros((len(alphas), len(looks)))
-    for row, spent_by_look in zip(thresholds, spent, strict=True):
-        row[usable] = _solve(early, spent_by_look, paths)
+    for row, spent_by_look in zip(thresholds, spent_alpha, strict=True):
+        row[is_usable] = _solve(early_p, spent_by_look, paths)
     return tuple(_tuple(row) for row in thresholds)
 
 
@@ -64,25 +64,26 @@ def futility_p(
     sides: Sides,
     positions: int,
     looks: Sequence[int],
-    spent: Sequence[float],
+    spent_alpha: Sequence[float],
     rng: Generator,
     paths: int = FUTILITY_PATHS,
 ) -> tuple[float, ...]:
     """Return the threshold for the one-sided p at the margin, [looks]: at or below it, the test stops for futility.
 
-    The threshold is 0.0 at looks that cannot stop the test, such as the last. `spent` is the probability of having
-    stopped by each interim look. Centred on the true difference, t has its null distribution, whatever the spread. So
-    if the true difference equals the margin, the probability of having stopped is at most `spent`. Paths that cross the
-    efficacy boundary before they reach the futility boundary are not subtracted, because there are practically none.
+    The threshold is 0.0 at looks that cannot stop the test, such as the last. `spent_alpha` is the probability of
+    having stopped by each interim look. Centred on the true difference, t has its null distribution, whatever the
+    spread. So if the true difference equals the margin, the probability of having stopped is at most `spent_alpha`.
+    Paths that cross the efficacy boundary before they reach the futility boundary are not subtracted, because there are
+    practically none.
     """
     process = t_process(sides, positions, looks)
-    usable = np.isin(looks, process.looks)
-    usable[-1] = False  # nothing can stop early at the last look
-    spent_by_look = np.array(spent)[usable[:-1]]
+    is_usable = np.isin(looks, process.looks)
+    is_usable[-1] = False  # nothing can stop early at the last look
+    spent_by_look = np.array(spent_alpha)[is_usable[:-1]]
     thresholds = np.zeros(len(looks))
     if spent_by_look.size:
-        early = _paths_with_small_p(process, spent_by_look, rng, paths, tails=1)
-        thresholds[usable] = _solve(early, spent_by_look, paths)
+        early_p = _paths_with_small_p(process, spent_by_look, rng, paths, tails=1)
+        thresholds[is_usable] = _solve(early_p, spent_by_look, paths)
     return _tuple(thresholds)
 
 
@@ -90,35 +91,42 @@ def _tuple(values: Floats) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-def _paths_with_small_p(process: TProcess, largest: Floats, rng: Generator, paths: int, tails: int = 2) -> Floats:
-    """Return p at the looks of `largest`, [looks, kept], for simulated paths that may be rejected before the last look.
+def _paths_with_small_p(
+    process: TProcess, largest_thresholds: Floats, rng: Generator, paths: int, tails: int = 2
+) -> Floats:
+    """Return p at the looks of `largest_thresholds`, [looks, kept], for simulated paths that may be rejected before the
+    last look.
 
-    `largest` [looks] has upper bounds on the thresholds. (Since p_k <= c_k implies a rejection by look k, which has
-    probability s_k, c_k <= s_k.)
+    `largest_thresholds` [looks] has upper bounds on the thresholds. (Since p_k <= c_k implies a rejection by look k,
+    which has probability s_k, c_k <= s_k.)
     """
-    looks = largest.size
+    looks = largest_thresholds.size
     df = np.asarray(process.df)[:looks, None]
-    bounds = t_isf(largest[:, None] / tails, df)
-    kept = []
+    bounds = t_isf(largest_thresholds[:, None] / tails, df)
+    kept_t = []
     for start in range(0, paths, _CHUNK):
         draws = draw(process, min(_CHUNK, paths - start), rng)
         t = t_values(process, draws)[:looks]
         if tails == 2:
             t = np.abs(t)
-        before_the_last = (t >= bounds)[:-1]
-        kept.append(t[:, before_the_last.any(axis=0)])
-    return np.asarray(tails * t_sf(np.concatenate(kept, axis=1), df))
+        early_crossings = (t >= bounds)[:-1]
+        kept_t.append(t[:, early_crossings.any(axis=0)])
+    return np.asarray(tails * t_sf(np.concatenate(kept_t, axis=1), df))
 
 
-def _solve(p: Floats, spent: Floats, paths: int) -> Floats:
-    """Return each look's threshold for one alpha. p is [looks, kept paths of `paths`]; `spent` [looks] accumulates."""
-    rejected = np.zeros(p.shape[1], dtype=bool)
-    nominal = np.empty(spent.size)
-    for look, increment in enumerate(np.diff(spent, prepend=0.0)):
-        earlier = np.sort(p[look, rejected])
-        candidates = increment + np.arange(earlier.size + 1) / paths  # [i]: threshold with i of `earlier` at or below
-        holds = candidates < np.append(earlier, np.inf)
-        first = int(np.argmax(holds))
-        nominal[look] = candidates[first]
-        rejected |= p[look] <= nominal[look]
-    return nominal
+def _solve(p: Floats, spent_alpha: Floats, paths: int) -> Floats:
+    """Return each look's threshold for one alpha. p is [looks, kept paths of `paths`]; `spent_alpha` [looks]
+    accumulates.
+    """
+    rejected_mask = np.zeros(p.shape[1], dtype=bool)
+    nominal_thresholds = np.empty(spent_alpha.size)
+    for look, increment in enumerate(np.diff(spent_alpha, prepend=0.0)):
+        earlier_p = np.sort(p[look, rejected_mask])
+        candidates = (
+            increment + np.arange(earlier_p.size + 1) / paths
+        )  # [i]: threshold with i of `earlier_p` at or below
+        holds = candidates < np.append(earlier_p, np.inf)
+        first_candidate = int(np.argmax(holds))
+        nominal_thresholds[look] = candidates[first_candidate]
+        rejected_mask |= p[look] <= nominal_thresholds[look]
+    return nominal_thresholds

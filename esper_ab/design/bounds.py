@@ -32,24 +32,24 @@ def find_bounds(
     """
     if len(looks) == 1 and not beta:
         return tuple((alpha,) for alpha in alphas)
-    used = tuple((a, b) for a, b in sides[: looks[-1]])
+    used_sides = tuple((a, b) for a, b in sides[: looks[-1]])
     return _simulated(
-        _Arguments(method=_METHOD, sides=used, positions=positions, looks=looks, alphas=alphas, beta=beta)
+        _Arguments(method=_METHOD, sides=used_sides, positions=positions, looks=looks, alphas=alphas, beta=beta)
     )
 
 
 @cache
-def _simulated(asked: _Arguments) -> tuple[tuple[float, ...], ...]:
+def _simulated(arguments: _Arguments) -> tuple[tuple[float, ...], ...]:
     import hashlib  # imported here, because a plan with one look, and `status`, need none of these
 
     import numpy as np  # as above
 
     from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p  # as above
 
-    digest = hashlib.sha256(msgspec.json.encode(asked)).hexdigest()
+    digest = hashlib.sha256(msgspec.json.encode(arguments)).hexdigest()
     rng = np.random.Generator(np.random.PCG64(int(digest, 16)))
-    if not asked.beta:
-        return nominal_p(asked.sides, asked.positions, asked.looks, asked.alphas, rng)
-    last = asked.looks[-1]
-    spent = [beta_spent(asked.beta, look / last) for look in asked.looks[:-1]]
-    return (futility_p(asked.sides, asked.positions, asked.looks, spent, rng),)
+    if not arguments.beta:
+        return nominal_p(arguments.sides, arguments.positions, arguments.looks, arguments.alphas, rng)
+    last_look = arguments.looks[-1]
+    spent_beta = [beta_spent(arguments.beta, look / last_look) for look in arguments.looks[:-1]]
+    return (futility_p(arguments.sides, arguments.positions, arguments.looks, spent_beta, rng),)

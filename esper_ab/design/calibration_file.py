@@ -69,9 +69,9 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     def sentence(self) -> str:
         """One sentence on the chance variation, for a report that has no estimate of its own."""
         spread = self.spread
-        apart = self.outcome.difference(significant(spread.sd))
+        deviation = self.outcome.difference(significant(spread.sd))
         return (
-            f"Runs of one mode differ by about {apart} (standard deviation of {spread.runs} runs of {self.mode}, "
+            f"Runs of one mode differ by about {deviation} (standard deviation of {spread.runs} runs of {self.mode}, "
             f"95 % limits {significant(spread.low)} to {significant(spread.high)})."
         )
 
@@ -81,7 +81,7 @@ _DECODER = msgspec.json.Decoder(Calibration)
 
 def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
     """Return the conditions that must be equal for comparable runs, as JSON by key, without group settings."""
-    kept = {
+    kept_settings = {
         "task": experiment.task,
         "slots": experiment.slots,
         "n_envs": experiment.n_envs,
@@ -90,12 +90,12 @@ def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
         "outcome_over": experiment.outcome_over,
         "arithmetic": experiment.arithmetic,
     }
-    return {key: msgspec.json.encode(value).decode() for key, value in kept.items()}
+    return {key: msgspec.json.encode(value).decode() for key, value in kept_settings.items()}
 
 
 def load_calibration(path: Path) -> Calibration:
     """Read the calibration at `path`, a file or an experiment directory. Raises UsageError if it cannot be read."""
-    return load_option_file(path, _DECODER, what="calibration", schema=SCHEMA, made_by="calibrate")
+    return load_option_file(path, _DECODER, option_name="calibration", schema=SCHEMA, writing_command="calibrate")
 
 
 def check_belongs(calibration: Calibration, experiment: ResolvedExperiment, code: Mapping[str, str]) -> tuple[str, ...]:
@@ -109,21 +109,28 @@ def check_belongs(calibration: Calibration, experiment: ResolvedExperiment, code
         mismatches = min((_other_settings(calibration, group) for group in experiment.groups), key=len)
     if mismatches:
         raise UsageError(f"--calibration does not fit this experiment: {'; '.join(mismatches)}; calibrate again")
-    before = calibration.code.get("sources", "unknown")
-    now = code.get("sources", "unknown")
-    if before == now:
+    sources_before = calibration.code.get("sources", "unknown")
+    sources_now = code.get("sources", "unknown")
+    if sources_before == sources_now:
         return ()
-    return (f"The code has changed since the calibration (from {before} to {now}).",)
+    return (f"The code has changed since the calibration (from {sources_before} to {sources_now}).",)
 
 
 def _other_circumstances(calibration: Calibration, experiment: ResolvedExperiment) -> list[str]:
     """List the circumstances in which an experiment differs from the calibration."""
-    before = calibration.circumstances
-    now = circumstances_of(experiment)
-    different = [key for key in {**before, **now} if now.get(key) != before.get(key)]
+    circumstances_before = calibration.circumstances
+    circumstances_now = circumstances_of(experiment)
+    different = [
+        key
+        for key in {**circumstances_before, **circumstances_now}
+        if circumstances_now.get(key) != circumstances_before.get(key)
+    ]
     if any(window.outcome_over == experiment.outcome_over for window in calibration.windows):
         different = [key for key in different if key != "outcome_over"]
-    return [f"{key} was {before.get(key, 'not set')} and is now {now.get(key, 'not set')}" for key in different]
+    return [
+        f"{key} was {circumstances_before.get(key, 'not set')} and is now {circumstances_now.get(key, 'not set')}"
+        for key in different
+    ]
 
 
 def _other_settings(calibration: Calibration, group: Group) -> list[str]:

@@ -20,8 +20,8 @@ def calibration_text(calibration: Calibration) -> str:
     digits = digits_for(calibration.margin)
     mean = outcome.value(f"{calibration.spread.mean:.{digits - 1}f}")
     task = calibration.circumstances["task"]
-    over = calibration.circumstances["outcome_over"]
-    lines = [calibration.sentence, f"Mean {outcome.label} {mean}; task {task}, outcome {over}."]
+    outcome_over = calibration.circumstances["outcome_over"]
+    lines = [calibration.sentence, f"Mean {outcome.label} {mean}; task {task}, outcome {outcome_over}."]
     if calibration.noise is not None:
         lines.append(
             f"Evaluation noise: {share_text(calibration.noise)} of the runs' variance. {next_text(calibration.noise)}."

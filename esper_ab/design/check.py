@@ -33,8 +33,8 @@ def check_design(experiment: ExperimentSettings) -> None:
 
 def _check_groups(experiment: ExperimentSettings, names: Sequence[str]) -> None:
     """Raise UsageError if the control or an untested group is unknown, or if no two groups are left to compare."""
-    named = [("control", experiment.control), *(("untested", name) for name in experiment.untested)]
-    for key, name in named:
+    named_groups = [("control", experiment.control), *(("untested", name) for name in experiment.untested)]
+    for key, name in named_groups:
         if name and name not in names:
             raise UsageError(SettingName(key, name), f": no such group; the groups are {', '.join(names)}")
     if experiment.control in experiment.untested:
@@ -60,16 +60,18 @@ def check_looks(looks: tuple[int, ...], replicates: int) -> None:
 
 def _check_futility(experiment: ExperimentSettings) -> None:
     """Raise UsageError if the power is invalid or the plan has no look at which to stop for futility."""
-    asked = SettingName("futility", experiment.futility)
+    asked_setting = SettingName("futility", experiment.futility)
     if experiment.futility < LEAST_KEPT:
-        raise UsageError(asked, f": the power to keep must be at least {LEAST_KEPT} and below 1, or 0 to turn it off")
+        raise UsageError(
+            asked_setting, f": the power to keep must be at least {LEAST_KEPT} and below 1, or 0 to turn it off"
+        )
     if experiment.open_ended:
-        raise UsageError(asked, " needs a fixed number of seeds, because without a maximum no look is planned")
+        raise UsageError(asked_setting, " needs a fixed number of seeds, because without a maximum no look is planned")
     if not experiment.early_stop:
-        raise UsageError(asked, " stops comparisons early, but early stopping is off; choose one")
+        raise UsageError(asked_setting, " stops comparisons early, but early stopping is off; choose one")
     if len(looks_of(experiment)) == 1:
         raise UsageError(
-            asked,
+            asked_setting,
             f": a plan of {counted(experiment.seeds, 'seed')} has a single look, so nothing can "
             f"stop early; use at least {SEVERAL_LOOKS_FROM} seeds, or set ",
             SettingName("looks"),

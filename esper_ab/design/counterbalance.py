@@ -23,11 +23,11 @@ def williams_square(n: int) -> tuple[tuple[int, ...], ...]:
 
     Every treatment is equally often in every position, and equally often directly after every other treatment.
     """
-    first = [0]
+    first_row = [0]
     for step in range(1, n):
-        signed = step if step % 2 else -step
-        first.append((first[-1] + signed) % n)
-    rows = [tuple((value + shift) % n for value in first) for shift in range(n)]
+        signed_step = step if step % 2 else -step
+        first_row.append((first_row[-1] + signed_step) % n)
+    rows = [tuple((value + shift) % n for value in first_row) for shift in range(n)]
     if n % 2 and n > 1:
         rows += [row[::-1] for row in rows]
     return tuple(rows)
@@ -76,13 +76,13 @@ def identified(blocks: Sequence[Mapping[Hashable, Place]]) -> bool:
         for group in block:
             groups.setdefault(group, len(groups))
     basis: dict[tuple[int, int], Row] = {}  # by leading column; columns of groups come last
-    seen = set()
+    seen_rows = set()
     contrasts = 0
     for row in _rows(blocks, groups):
-        known = frozenset(row.items())
-        if known in seen:
+        row_key = frozenset(row.items())
+        if row_key in seen_rows:
             continue
-        seen.add(known)
+        seen_rows.add(row_key)
         if _leads(basis, row):
             contrasts += 1
         if contrasts == len(groups) - 1:
@@ -94,9 +94,9 @@ def _rows(blocks: Sequence[Mapping[Hashable, Place]], groups: Mapping[Hashable, 
     """Yield the row of each run minus the first run of its block."""
     columns: dict[Hashable, tuple[int, int]] = {}
     for block in blocks:
-        (first, first_place), *others = block.items()
-        for group, place in others:
-            row: Row = {(1, groups[group]): 1, (1, groups[first]): -1}
+        (first_group, first_place), *other_groups = block.items()
+        for group, place in other_groups:
+            row: Row = {(1, groups[group]): 1, (1, groups[first_group]): -1}
             for factor, (level, first_level) in enumerate(zip(place, first_place, strict=True)):
                 if level != first_level:
                     row[columns.setdefault((factor, level), (0, len(columns)))] = 1
@@ -115,23 +115,23 @@ def _leads(basis: dict[tuple[int, int], Row], row: Row) -> bool:
     return False
 
 
-def _eliminate(row: Row, other: Row, lead: tuple[int, int]) -> Row:
+def _eliminate(row: Row, other_row: Row, lead: tuple[int, int]) -> Row:
     """Return the combination of two rows whose coefficient at `lead` is 0, in lowest terms."""
-    combined = {}
-    for column in row.keys() | other.keys():
-        value = other[lead] * row.get(column, 0) - row[lead] * other.get(column, 0)
+    combined_row = {}
+    for column in row.keys() | other_row.keys():
+        value = other_row[lead] * row.get(column, 0) - row[lead] * other_row.get(column, 0)
         if value:
-            combined[column] = value
-    shared = math.gcd(*combined.values())
-    return {column: value // shared for column, value in combined.items()}
+            combined_row[column] = value
+    common_divisor = math.gcd(*combined_row.values())
+    return {column: value // common_divisor for column, value in combined_row.items()}
 
 
 def estimable_orders(orders: Sequence[tuple[int, ...]]) -> bool:
     """Whether blocks with these `orders` of groups by position separate all group effects from position effects."""
     blocks: list[dict[Hashable, Place]] = []
     for groups in orders:
-        places: dict[Hashable, Place] = {group: (position,) for position, group in enumerate(groups)}
-        blocks.append(places)
+        block_places: dict[Hashable, Place] = {group: (position,) for position, group in enumerate(groups)}
+        blocks.append(block_places)
     return identified(blocks)
 
 

@@ -153,11 +153,11 @@ def default_looks(replicates: int) -> tuple[int, ...]:
     """
     if replicates < SEVERAL_LOOKS_FROM:
         return (replicates,)
-    half = _even(0.5 * replicates)
-    later = max(_even(0.7 * replicates), EARLIEST_LOOK)
-    if half < EARLIEST_LOOK:
-        return later, replicates
-    return half, later, replicates
+    half_look = _even(0.5 * replicates)
+    later_look = max(_even(0.7 * replicates), EARLIEST_LOOK)
+    if half_look < EARLIEST_LOOK:
+        return later_look, replicates
+    return half_look, later_look, replicates
 
 
 def _even(number: float) -> int:
@@ -174,8 +174,8 @@ def looks_of(experiment: ExperimentSettings) -> tuple[int, ...]:
 
 def comparisons(experiment: ExperimentSettings) -> tuple[Contrast, ...]:
     """Return every tested group against the control, or all pairs of tested groups if no control is named."""
-    tested = [group.name for group in experiment.groups if group.name not in experiment.untested]
-    return contrasts(tested, experiment.control)
+    tested_groups = [group.name for group in experiment.groups if group.name not in experiment.untested]
+    return contrasts(tested_groups, experiment.control)
 
 
 def contrasts(groups: Sequence[str], control: str, task: str = "") -> tuple[Contrast, ...]:
@@ -207,20 +207,20 @@ def make_design(
     `positions_matter`: whether a record may depend on its lane or start order; if not, nothing is adjusted for.
     `worst`: the declared worst outcome, if there is one.
     """
-    compared = comparisons(experiment)
+    compared_pairs = comparisons(experiment)
     positions = len(experiment.groups)
     looks: tuple[int, ...] = ()
-    if compared:  # else no run waits for a look, because nothing is decided
+    if compared_pairs:  # else no run waits for a look, because nothing is decided
         looks = looks_of(experiment)
     # Effects of positions aliased with the groups cannot be removed; the audit then says so and blocks the verdict.
-    adjusted = positions_matter and _adjusts_by_default(experiment, orders, looks)
+    is_adjusted = positions_matter and _adjusts_by_default(experiment, orders, looks)
     boundaries: tuple[Boundary, ...] = ()
     futility = None
     if looks and looks[-1] >= LEAST_PAIRS:
-        first = compared[0]
-        sides = tuple((order.index(first.a), order.index(first.b)) for order in orders)
-        columns = positions if adjusted else 1
-        boundaries = boundaries_of(experiment.alpha, len(compared), sides, columns, looks)
+        first_contrast = compared_pairs[0]
+        sides = tuple((order.index(first_contrast.a), order.index(first_contrast.b)) for order in orders)
+        columns = positions if is_adjusted else 1
+        boundaries = boundaries_of(experiment.alpha, len(compared_pairs), sides, columns, looks)
         if experiment.futility:
             futility = futility_of(experiment.futility, sides, columns, looks)
     return Design(
@@ -229,9 +229,9 @@ def make_design(
         alpha=experiment.alpha,
         margin=experiment.margin,
         measures=measures,
-        comparisons=compared,
+        comparisons=compared_pairs,
         positions=positions,
-        adjusted=adjusted,
+        adjusted=is_adjusted,
         early_stop=experiment.early_stop,
         looks=looks,
         boundaries=boundaries,
@@ -250,8 +250,8 @@ def _adjusts_by_default(
     """Whether to adjust for positions in an experiment with these orders of its groups."""
     first_look = looks[0] if looks else LEAST_PAIRS
     numbers = {group.name: index for index, group in enumerate(experiment.groups)}
-    numbered = [tuple(numbers[name] for name in order) for order in orders[:first_look]]
-    return adjusts(numbered, first_look)
+    numbered_orders = [tuple(numbers[name] for name in order) for order in orders[:first_look]]
+    return adjusts(numbered_orders, first_look)
 
 
 def boundaries_of(
@@ -262,8 +262,8 @@ def boundaries_of(
     alphas = tuple(alpha / n_open for n_open in counts)
     bounds = find_bounds(sides, positions, looks, alphas)
     return tuple(
-        Boundary(open=n_open, alpha=share, nominal_p=nominal)
-        for n_open, share, nominal in zip(counts, alphas, bounds, strict=True)
+        Boundary(open=n_open, alpha=share, nominal_p=nominal_values)
+        for n_open, share, nominal_values in zip(counts, alphas, bounds, strict=True)
     )
 
 
@@ -310,20 +310,20 @@ def test_words(design: Design) -> str:
     return "paired t, not adjusted for device and order"
 
 
-def _describe_anytime(design: Design, after: int) -> str:
-    """Describe the anytime-valid rule, which holds after `after` seeds."""
-    since = f"after {after} seeds, " if after else ""
-    first = f" from the {LEAST_PAIRS}th on" if after < LEAST_PAIRS else ""
+def _describe_anytime(design: Design, after_seeds: int) -> str:
+    """Describe the anytime-valid rule, which holds after `after_seeds` seeds."""
+    since = f"after {after_seeds} seeds, " if after_seeds else ""
+    first_words = f" from the {LEAST_PAIRS}th on" if after_seeds < LEAST_PAIRS else ""
     share = ""
     if len(design.comparisons) > 1:
         share = f" times the {len(design.comparisons)} comparisons that share alpha"
-    return f"{since}anytime-valid t after every pair{first}, decided at an e-value of {design.evidence:g}{share}"
+    return f"{since}anytime-valid t after every pair{first_words}, decided at an e-value of {design.evidence:g}{share}"
 
 
 def _describe_looks(design: Design) -> str:
-    shared = ""
+    sharing_words = ""
     if len(design.comparisons) > 1:
-        shared = (
+        sharing_words = (
             f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, and a comparison that is decided "
             "as larger than the margin hands its share to the others"
         )
@@ -332,7 +332,7 @@ def _describe_looks(design: Design) -> str:
         stops = _describe_futility(design, design.futility)
     elif not design.early_stop and len(design.looks) > 1:
         stops = "; no early stop"
-    return f"{_list_looks(design)}{shared}{stops}"
+    return f"{_list_looks(design)}{sharing_words}{stops}"
 
 
 def _list_looks(design: Design) -> str:
@@ -342,16 +342,17 @@ def _list_looks(design: Design) -> str:
         if unit == "seeds":
             unit = "pairs" if design.paired else "runs"
         return f"one look at all {unit} (p <= {p[-1]:.2g})"
-    plural = "one look, after" if len(design.looks) == 1 else "looks after"
-    return f"{plural} {_list_bounds(design.looks, p, design.unit)}"
+    looks_words = "one look, after" if len(design.looks) == 1 else "looks after"
+    return f"{looks_words} {_list_bounds(design.looks, p, design.unit)}"
 
 
 def _describe_futility(design: Design, futility: Futility) -> str:
-    interim = design.looks[:-1]
-    missed = 100.0 * (1.0 - futility.power)
+    interim_looks = design.looks[:-1]
+    missed_percent = 100.0 * (1.0 - futility.power)
     return (
         "; stops for futility if both one-sided tests at the margin reach their bound, after "
-        f"{_list_bounds(interim, futility.nominal_p[: len(interim)])}; this misses at most {missed:.3g} % of true "
+        f"{_list_bounds(interim_looks, futility.nominal_p[: len(interim_looks)])}; this misses at most "
+        f"{missed_percent:.3g} % of true "
         "differences as large as the margin, and no other bound depends on it"
     )
 

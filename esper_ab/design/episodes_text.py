@@ -34,10 +34,10 @@ def next_text(noise: EvaluationNoise) -> str:
     bound = "at most " if adds_episodes else ""
     pairs = _change(variance, "fewer", limit=adds_episodes)
     compute = _change(variance * cost, "less", limit=adds_episodes)
-    least = f" (a verdict needs {LEAST_PAIRS})" if variance < 1.0 else ""
+    verdict_words = f" (a verdict needs {LEAST_PAIRS})" if variance < 1.0 else ""
     return (
         f"--eval-episodes {eval_episodes}: {bound}{variance:.2f} times the variance at {cost:.2f} "
-        f"times the cost of a run, so {pairs} pairs{least} and {compute} compute for the same precision"
+        f"times the cost of a run, so {pairs} pairs{verdict_words} and {compute} compute for the same precision"
     )
 
 
@@ -55,11 +55,11 @@ def half_text(half: HalfInterval, eval_episodes: int, pairs: int) -> str:
     return "; ".join((", or ".join(plans), "more episodes alone do not suffice"))
 
 
-def _change(times: float, smaller: str, *, limit: bool) -> str:
+def _change(times: float, smaller_words: str, *, limit: bool) -> str:
     """Return a factor as a change in percent; if `limit` is true, the factor is an upper bound."""
     percent = 100 * abs(1.0 - times)
     if times <= 1.0:
         bound = "at least " if limit else ""
-        return f"{bound}{percent:.0f} % {smaller}"
+        return f"{bound}{percent:.0f} % {smaller_words}"
     bound = "at most " if limit else ""
     return f"{bound}{percent:.0f} % more"

@@ -65,19 +65,19 @@ def correlated(share_a: float, share_b: float, correlation: float = 0.0) -> Chan
     Raises ValueError if no pair of outcomes has this correlation.
     """
     spread = (share_a * (1.0 - share_a) * share_b * (1.0 - share_b)) ** 0.5
-    both = share_a * share_b + correlation * spread
-    chances = Chances(only_a=share_a - both, only_b=share_b - both, both=both)
-    least = min(chances.only_a, chances.only_b, both, 1.0 - share_a - share_b + both)
-    if least < -_SAME:
+    both_succeed = share_a * share_b + correlation * spread
+    chances = Chances(only_a=share_a - both_succeed, only_b=share_b - both_succeed, both=both_succeed)
+    least_chance = min(chances.only_a, chances.only_b, both_succeed, 1.0 - share_a - share_b + both_succeed)
+    if least_chance < -_SAME:
         raise ValueError(f"shares {share_a:g} and {share_b:g} cannot have the correlation {correlation:g}")
     return chances
 
 
 def exact_looks(replicates: int) -> tuple[int, ...]:
     """Return the numbers of replicates at the looks: half, three quarters and all of them; none before the sixth."""
-    half = max(-(-replicates // 2), EARLIEST_LOOK)
-    later = max(-(-3 * replicates // 4), half)
-    return tuple(sorted({look for look in (half, later, replicates) if look <= replicates}))
+    half_look = max(-(-replicates // 2), EARLIEST_LOOK)
+    later_look = max(-(-3 * replicates // 4), half_look)
+    return tuple(sorted({look for look in (half_look, later_look, replicates) if look <= replicates}))
 
 
 @lru_cache(maxsize=32)
@@ -86,47 +86,49 @@ def exact_bounds(shape: Shape, looks: tuple[int, ...], alpha: float) -> tuple[fl
 
     At most MOST_REPLICATES replicates.
     """
-    spent = [_SLACK * obrien_fleming_spent(alpha, look / looks[-1]) for look in looks]
+    spent_shares = [_SLACK * obrien_fleming_spent(alpha, look / looks[-1]) for look in looks]
     nulls = _nulls(shape)
     states = [np.ones((1, 1)) for _ in nulls]
     errors = np.zeros(len(nulls))
     bounds = []
-    before = 0
-    for look, share in zip(looks, spent, strict=True):
-        states = [_advance(shape, state, look - before, chances) for state, chances in zip(states, nulls, strict=True)]
+    look_before = 0
+    for look, share in zip(looks, spent_shares, strict=True):
+        states = [
+            _advance(shape, state, look - look_before, chances) for state, chances in zip(states, nulls, strict=True)
+        ]
         p = p_values(shape, look)
-        levels, of_table = np.unique(np.round(p, 12), return_inverse=True)
-        by_level = [np.bincount(of_table.ravel(), weights=state.ravel(), minlength=levels.size) for state in states]
-        worst = (errors[:, None] + np.cumsum(by_level, axis=1)).max(axis=0)
-        rejectable = int(np.searchsorted(worst, share, side="right"))  # levels that may be rejected
+        levels, level_index = np.unique(np.round(p, 12), return_inverse=True)
+        by_level = [np.bincount(level_index.ravel(), weights=state.ravel(), minlength=levels.size) for state in states]
+        worst_errors = (errors[:, None] + np.cumsum(by_level, axis=1)).max(axis=0)
+        rejectable_levels = int(np.searchsorted(worst_errors, share, side="right"))  # levels that may be rejected
         bound = 0.0
-        if 0 < rejectable < levels.size:
+        if 0 < rejectable_levels < levels.size:
             # Halfway to the next level, so that rounding of p moves no table across the bound.
             # A bound above alpha, as McNemar's test of few pairs would allow, would make the interval too narrow.
-            bound = min(float(levels[rejectable - 1] + levels[rejectable]) / 2.0, alpha)
+            bound = min(float(levels[rejectable_levels - 1] + levels[rejectable_levels]) / 2.0, alpha)
         bounds.append(bound)
         rejected = p <= bound
         errors = errors + [float(state[rejected].sum()) for state in states]
         states = [np.where(rejected, 0.0, state) for state in states]
-        before = look
+        look_before = look
     return tuple(bounds)
 
 
 def performance(shape: Shape, looks: Sequence[int], bounds: Sequence[float], chances: Chances) -> Performance:
     """Return how often either group is called better, and the expected number of replicates."""
     state = np.ones((1, 1))
-    better_a = better_b = expected = 0.0
-    before = 0
+    wins_of_a = wins_of_b = expected = 0.0
+    look_before = 0
     for look, bound in zip(looks, bounds, strict=True):
-        expected += (look - before) * float(state.sum())
-        state = _advance(shape, state, look - before, chances)
+        expected += (look - look_before) * float(state.sum())
+        state = _advance(shape, state, look - look_before, chances)
         rejected = p_values(shape, look) <= bound
-        ahead = np.subtract.outer(np.arange(look + 1), np.arange(look + 1))
-        better_a += float(state[rejected & (ahead > 0)].sum())
-        better_b += float(state[rejected & (ahead < 0)].sum())
+        lead = np.subtract.outer(np.arange(look + 1), np.arange(look + 1))
+        wins_of_a += float(state[rejected & (lead > 0)].sum())
+        wins_of_b += float(state[rejected & (lead < 0)].sum())
         state = np.where(rejected, 0.0, state)
-        before = look
-    return Performance(a=better_a, b=better_b, replicates=expected)
+        look_before = look
+    return Performance(a=wins_of_a, b=wins_of_b, replicates=expected)
 
 
 def worst_error(shape: Shape, looks: Sequence[int], bounds: Sequence[float]) -> float:
@@ -152,8 +154,8 @@ def replicates_needed(shape: Shape, chances: Chances, alpha: float, power: float
     if shape == "paired":
         noise = chances.only_a + chances.only_b - difference**2
     z = float(norm_isf(alpha / 2.0) + norm_isf(1.0 - power))
-    first = max(EARLIEST_LOOK, int(0.9 * noise * (z / difference) ** 2))
-    for replicates in range(first, MOST_REPLICATES + 1):
+    first_replicates = max(EARLIEST_LOOK, int(0.9 * noise * (z / difference) ** 2))
+    for replicates in range(first_replicates, MOST_REPLICATES + 1):
         looks = exact_looks(replicates)
         rates = performance(shape, looks, exact_bounds(shape, looks, alpha), chances)
         if max(rates.a, rates.b) >= power:
@@ -199,11 +201,16 @@ def _counts(shape: Shape, n: int, chances: Chances) -> Floats:
         return np.outer(_binomial(n, share_a), _binomial(n, share_b))
     x = counts[:, None]
     y = counts[None, :]
-    rest = n - x - y
-    concordant = max(0.0, 1.0 - chances.only_a - chances.only_b)
-    log = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(y + 1.0) - gammaln(np.maximum(rest, 0.0) + 1.0)
-    log = log + xlogy(x, chances.only_a) + xlogy(y, chances.only_b) + xlogy(np.maximum(rest, 0.0), concordant)
-    return floats(np.where(rest >= 0.0, np.exp(log), 0.0))
+    other_pairs = n - x - y
+    concordant_chance = max(0.0, 1.0 - chances.only_a - chances.only_b)
+    log = gammaln(n + 1.0) - gammaln(x + 1.0) - gammaln(y + 1.0) - gammaln(np.maximum(other_pairs, 0.0) + 1.0)
+    log = (
+        log
+        + xlogy(x, chances.only_a)
+        + xlogy(y, chances.only_b)
+        + xlogy(np.maximum(other_pairs, 0.0), concordant_chance)
+    )
+    return floats(np.where(other_pairs >= 0.0, np.exp(log), 0.0))
 
 
 def _binomial(n: int, share: float) -> Floats:

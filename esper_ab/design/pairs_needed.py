@@ -63,10 +63,12 @@ def _power_with_signs(bound: float, df: int, shift: float, pairs: int, alpha: fl
     """Return the probability that t, noncentral by `shift`, is beyond `bound` and the sign-flip test agrees."""
     grid, shares = support(pairs, df, alpha)
     ends = np.array([bound, *grid[grid > bound]])
-    at_ends = np.interp(ends, grid, shares)
-    beyond = np.array([float(nct_sf(end, df, shift)) for end in ends])
-    between = (beyond[:-1] - beyond[1:]) * (at_ends[:-1] + at_ends[1:]) / 2.0
-    return float(np.sum(between) + beyond[-1])
+    shares_at_ends = np.interp(ends, grid, shares)
+    beyond_probability = np.array([float(nct_sf(end, df, shift)) for end in ends])
+    between_probability = (
+        (beyond_probability[:-1] - beyond_probability[1:]) * (shares_at_ends[:-1] + shares_at_ends[1:]) / 2.0
+    )
+    return float(np.sum(between_probability) + beyond_probability[-1])
 
 
 def pairs_needed(sd: float, df: int, margin: float, p_bound: PBound = 0.05, columns: int = 1) -> PairsNeeded:
@@ -101,12 +103,12 @@ def smallest_resolvable(sd: float, pairs: int, alpha: float, columns: int = 1, *
     if signed and needs_signs(pairs, alpha):
         reach = max(reach, math.sqrt(df * (pairs - 1)))  # from which the sign-flip test always agrees
     shift = reach * math.sqrt(float(chi2_ppf(0.95, df)) / df) + 2.0
-    most = shift / math.sqrt(pairs)
+    largest_size = shift / math.sqrt(pairs)
 
-    def lacking(size: float) -> float:
+    def missing_power(size: float) -> float:
         return power(1.0, size, pairs, alpha, columns, signed=signed) - POWER
 
-    return sd * float(optimize.brentq(lacking, 0.0, most))
+    return sd * float(optimize.brentq(missing_power, 0.0, largest_size))
 
 
 def _bound_at(p_bound: PBound, pairs: int) -> float:
@@ -116,7 +118,7 @@ def _bound_at(p_bound: PBound, pairs: int) -> float:
 def fewest_pairs(sd: float, margin: float, p_bound: PBound, columns: int = 1) -> int:
     """Return the pairs that detect `margin` with 80 % power; `sd` > 0 is the SD of the differences."""
 
-    def enough(pairs: int) -> bool:
+    def is_enough(pairs: int) -> bool:
         alpha = _bound_at(p_bound, pairs)
         if power(sd, margin, pairs, alpha, columns, signed=False) < POWER:
             return False
@@ -124,16 +126,16 @@ def fewest_pairs(sd: float, margin: float, p_bound: PBound, columns: int = 1) ->
 
     low = max(LEAST_PAIRS, columns + 1)
     while low <= max(COSTLY):  # a pair more may cost power here: a claim then needs a second test
-        if enough(low):
+        if is_enough(low):
             return low
         low += 1
     high = 2 * low
-    while not enough(high) and high < _MOST:
+    while not is_enough(high) and high < _MOST:
         low = high
         high = high * 2
     while low < high:
         middle = (low + high) // 2
-        if enough(middle):
+        if is_enough(middle):
             high = middle
         else:
             low = middle + 1

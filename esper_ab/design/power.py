@@ -138,8 +138,10 @@ def power_tables_of(
     tables = []
     for spread in spreads:
         rows = tuple(_row(simulation, spread, question.margin) for simulation in simulations)
-        needed = replicates_needed(spread.sd, spread.limits, question, copy.deepcopy(rng))
-        tables.append(PowerTable(**msgspec.structs.asdict(spread), question=question, rows=rows, needed=needed))
+        pairs_needed_of_table = replicates_needed(spread.sd, spread.limits, question, copy.deepcopy(rng))
+        tables.append(
+            PowerTable(**msgspec.structs.asdict(spread), question=question, rows=rows, needed=pairs_needed_of_table)
+        )
     return tuple(tables)
 
 
@@ -164,11 +166,11 @@ def replicates_needed(
 def _row(simulation: Simulation, spread: PairSpread, margin: float) -> PowerRow:
     scheme = simulation.scheme
     effect = margin / spread.sd
-    smallest = None
+    smallest_effect = None
     smallest_low = None
     smallest_high = None
     if simulation.smallest_effect is not None:
-        smallest = simulation.smallest_effect * spread.sd
+        smallest_effect = simulation.smallest_effect * spread.sd
         if spread.limits is not None:
             low, high = spread.limits
             smallest_low = simulation.smallest_effect * low
@@ -180,7 +182,7 @@ def _row(simulation: Simulation, spread: PairSpread, margin: float) -> PowerRow:
         replicates=scheme.replicates,
         looks=scheme.looks,
         nominal_p=scheme.nominal_p,
-        smallest=smallest,
+        smallest=smallest_effect,
         smallest_low=smallest_low,
         smallest_high=smallest_high,
         power=simulation.power(effect),
@@ -193,44 +195,44 @@ def _stops(simulation: Simulation, margin: float) -> Stops:
     """Return what stopping for futility costs and saves; `margin` is in SDs of the differences."""
     power, expected = simulation.with_stops(margin, margin)
     _, expected_none = simulation.with_stops(0.0, margin)
-    without = simulation.expected_replicates(0.0)
-    assert without is not None
-    return Stops(power=power, expected=expected, expected_none=expected_none, expected_none_without=without)
+    expected_without = simulation.expected_replicates(0.0)
+    assert expected_without is not None
+    return Stops(power=power, expected=expected, expected_none=expected_none, expected_none_without=expected_without)
 
 
 def _least(effect: float, question: PowerQuestion, rng: Generator) -> int | None:
     """Return the smallest even number of replicates with enough power at `effect`; None if it exceeds MOST_NAMED."""
 
-    def enough(half: int, looks: Callable[[int], tuple[int, ...]]) -> bool:
-        plan = scheme(2 * half, looks(2 * half), question)
+    def is_enough(half_pairs: int, looks: Callable[[int], tuple[int, ...]]) -> bool:
+        plan = scheme(2 * half_pairs, looks(2 * half_pairs), question)
         return Simulation(plan, rng).power(effect) >= POWER
 
-    def fixed(half: int) -> bool:
-        return enough(half, lambda replicates: (replicates,))
+    def is_enough_at_once(half_pairs: int) -> bool:
+        return is_enough(half_pairs, lambda replicates: (replicates,))
 
     # Looks cost power, so no plan with looks needs fewer seeds than one without, whose power is exact and fast.
-    start = _first(fixed, LEAST_PAIRS // 2, MOST_NAMED // 2)
+    start = _first(is_enough_at_once, LEAST_PAIRS // 2, MOST_NAMED // 2)
     if start is None:
         return None
-    half = _first(lambda half: enough(half, default_looks), start, MOST_NAMED // 2)
-    return None if half is None else 2 * half
+    half_pairs = _first(lambda half_pairs: is_enough(half_pairs, default_looks), start, MOST_NAMED // 2)
+    return None if half_pairs is None else 2 * half_pairs
 
 
-def _first(holds: Callable[[int], bool], start: int, most: int) -> int | None:
-    """Return the smallest n >= start with holds(n), by doubling and bisection; None if it exceeds `most`."""
+def _first(is_true: Callable[[int], bool], start: int, largest_n: int) -> int | None:
+    """Return the smallest n >= start with holds(n), by doubling and bisection; None if it exceeds `largest_n`."""
     low = start - 1
     high = start
     step = 1
-    while not holds(high):
+    while not is_true(high):
         low = high
         high = high + step
         step = 2 * step
-        if low >= most:
+        if low >= largest_n:
             return None
-        high = min(high, most)
+        high = min(high, largest_n)
     while high - low > 1:
         middle = (low + high) // 2
-        if holds(middle):
+        if is_true(middle):
             high = middle
         else:
             low = middle

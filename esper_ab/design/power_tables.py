@@ -67,65 +67,67 @@ class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     endings: tuple[Endings, ...] = ()  # for the spread of the first table, at true differences of 0, 1/2, 1, 2 margins
 
 
-def check_varied(known: Known) -> Known:
+def check_varied(known_spread: Known) -> Known:
     """Return the spread; raises UsageError if it is 0, because planning needs a positive spread."""
-    if known.sd == 0.0:
-        raise UsageError(f"{known.source}: their outcomes do not differ at all, but planning needs a positive spread")
-    return known
+    if known_spread.sd == 0.0:
+        raise UsageError(
+            f"{known_spread.source}: their outcomes do not differ at all, but planning needs a positive spread"
+        )
+    return known_spread
 
 
-def answer(known: Known, replicates: int, question: PowerQuestion, rows: Sequence[int] = ROWS) -> PowerAnswer:
+def answer(known_spread: Known, replicates: int, question: PowerQuestion, rows: Sequence[int] = ROWS) -> PowerAnswer:
     """Compute power tables for `rows` and `replicates`; the seed is derived from the question."""
     rhos: tuple[float, ...] = RHO
-    if known.rho is not None:
-        rhos = (known.rho, *(rho for rho in RHO if rho != known.rho))
-    tables = power_tables(known, rhos, sorted({*rows, replicates}), question)
+    if known_spread.rho is not None:
+        rhos = (known_spread.rho, *(rho for rho in RHO if rho != known_spread.rho))
+    tables = power_tables(known_spread, rhos, sorted({*rows, replicates}), question)
     eval_episodes = None
-    if known.noise is not None:
-        eval_episodes = _recompute(known.noise, tables[0])
+    if known_spread.noise is not None:
+        eval_episodes = _recompute(known_spread.noise, tables[0])
     (row,) = (row for row in tables[0].rows if row.replicates == replicates)
     simulation = Simulation(scheme(replicates, row.looks, question), generator_of(question, (replicates,)), FEW_PATHS)
     return PowerAnswer(
-        known=known,
+        known=known_spread,
         replicates=replicates,
         tables=tables,
         eval_episodes=eval_episodes,
-        windows=needs_of(known.windows, tables),
+        windows=needs_of(known_spread.windows, tables),
         endings=endings_at_margins(simulation, question.margin / tables[0].sd),
     )
 
 
 def _recompute(noise: EvaluationNoise, table: PowerTable) -> EvalEpisodesAnswer:
     """Recompute `table` for the best number of evaluation episodes instead of the measured number."""
-    best = noise.next_eval_episodes
-    times = math.sqrt(noise.variance_times(best))
+    best_episodes = noise.next_eval_episodes
+    times = math.sqrt(noise.variance_times(best_episodes))
     sd = table.sd * times
     limits = None
     if table.limits is not None:
         low, high = table.limits
         limits = (low * times, high * times)
-    needed = replicates_needed(sd, limits, table.question, generator_of(table.question))
+    needed_seeds = replicates_needed(sd, limits, table.question, generator_of(table.question))
     return EvalEpisodesAnswer(
         eval_episodes=noise.components.eval_episodes,
         share=noise.components.share,
         cost_share=noise.cost_share,
-        best=best,
+        best=best_episodes,
         sd=sd,
-        cost_times=noise.cost_times(best),
-        needed=needed,
+        cost_times=noise.cost_times(best_episodes),
+        needed=needed_seeds,
     )
 
 
-def spreads(known: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:
+def spreads(known_spread: Known, rhos: Sequence[float]) -> tuple[PairSpread, ...]:
     """Return the spread of the observed pairs, if there are any, then the spread for each correlation in `rhos`."""
-    supposed = tuple(assumed(known.sd, rho, known.df) for rho in rhos)
-    if known.sd_pairs is None or known.df_pairs is None:
-        return supposed
-    return (observed(known.sd, known.sd_pairs, known.df_pairs), *supposed)
+    assumed_spreads = tuple(assumed(known_spread.sd, rho, known_spread.df) for rho in rhos)
+    if known_spread.sd_pairs is None or known_spread.df_pairs is None:
+        return assumed_spreads
+    return (observed(known_spread.sd, known_spread.sd_pairs, known_spread.df_pairs), *assumed_spreads)
 
 
 def power_tables(
-    known: Known, rhos: Sequence[float], replicates: Sequence[int], question: PowerQuestion
+    known_spread: Known, rhos: Sequence[float], replicates: Sequence[int], question: PowerQuestion
 ) -> tuple[PowerTable, ...]:
     """Compute a table for each of the `spreads`, from the same draws."""
-    return power_tables_of(spreads(known, rhos), replicates, question, generator_of(question, replicates))
+    return power_tables_of(spreads(known_spread, rhos), replicates, question, generator_of(question, replicates))

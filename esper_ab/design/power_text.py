@@ -23,48 +23,48 @@ from esper_ab.stats.text import digits_for, with_unit
 
 def power_text(answer: PowerAnswer) -> str:
     """Return an answer as text: the number of seeds, two sentences per pair correlation, then the table."""
-    known = answer.known
+    known_spread = answer.known
     question = answer.tables[0].question
-    margin = with_unit(f"{question.margin:g}", known.unit)
-    sd = with_unit(significant(known.sd, 3), known.unit)
-    df = f", {known.df} degrees of freedom" if known.df else ""
+    margin = with_unit(f"{question.margin:g}", known_spread.unit)
+    sd = with_unit(significant(known_spread.sd, 3), known_spread.unit)
+    df = f", {known_spread.df} degrees of freedom" if known_spread.df else ""
     lines = [
         f"To find a difference of {margin} with 80 % power: {_seeds_needed(answer.tables)}.",
         "",
-        f"Run SD {sd} ({known.source}{df}); margin {margin}; alpha "
+        f"Run SD {sd} ({known_spread.source}{df}); margin {margin}; alpha "
         f"{question.alpha:g} shared by {counted(question.comparisons, 'comparison')}.",
     ]
-    if known.rho is None and known.sd_pairs is None:
+    if known_spread.rho is None and known_spread.sd_pairs is None:
         lines.append("Pair correlation unknown: it depends on how much of the shared randomness survives training.")
     for index, table in enumerate(answer.tables):
         row = next(row for row in table.rows if row.replicates == answer.replicates)
-        source = _describe_source(known, table) if index == 0 else ""
+        source = _describe_source(known_spread, table) if index == 0 else ""
         lines += [
             "",
             f"Pair correlation {table.rho:.2g}{source}:",
-            f"  {_resolves(row, known.unit)}",
+            f"  {_resolves(row, known_spread.unit)}",
             f"  {_needs(table.needed, margin)}",
         ]
     lines += _describe_episodes(answer, margin)
-    lines += ["", *table_lines(answer.tables, known.unit)]
-    windows = window_lines(answer.windows, answer.tables, known.unit)
+    lines += ["", *table_lines(answer.tables, known_spread.unit)]
+    windows = window_lines(answer.windows, answer.tables, known_spread.unit)
     if windows:
         lines += ["", *windows]
     if answer.endings:
         seeds = counted(answer.replicates, "seed")
         title = f"Chance of each verdict with {seeds} and pair correlation {answer.tables[0].rho:.2g}"
-        lines += ["", *endings_table(title, answer.endings, question.margin, known.unit)]
+        lines += ["", *endings_table(title, answer.endings, question.margin, known_spread.unit)]
     return "\n".join(lines)
 
 
 def _seeds_needed(tables: Sequence[PowerTable]) -> str:
     """Return "12 seeds", or the range over the pair correlations and its reason."""
-    needed = {table.needed.replicates or MOST_NAMED + 1 for table in tables}
-    fewest = _name_count(min(needed))
-    most = _name_count(max(needed))
-    if len(needed) == 1:
-        return f"{fewest} seeds"
-    return f"{fewest} to {most} seeds, depending on how similar the two runs of a pair are"
+    needed_counts = {table.needed.replicates or MOST_NAMED + 1 for table in tables}
+    fewest_words = _name_count(min(needed_counts))
+    most_words = _name_count(max(needed_counts))
+    if len(needed_counts) == 1:
+        return f"{fewest_words} seeds"
+    return f"{fewest_words} to {most_words} seeds, depending on how similar the two runs of a pair are"
 
 
 def _name_count(replicates: int) -> str:
@@ -85,26 +85,29 @@ def _describe_episodes(answer: PowerAnswer, margin: str) -> list[str]:
     if change.best == change.eval_episodes:
         return [*lines, f"  {next_text(noise)}."]
     table = answer.tables[0]
-    before = table.needed.replicates
-    after = change.needed.replicates
+    seeds_before = table.needed.replicates
+    seeds_after = change.needed.replicates
     compute = ""
-    if before and after:
-        compute = f", {after * change.cost_times / before:.2f} times the compute"
-    needs = _needs(change.needed, margin).removesuffix(".")
+    if seeds_before and seeds_after:
+        compute = f", {seeds_after * change.cost_times / seeds_before:.2f} times the compute"
+    needs_words = _needs(change.needed, margin).removesuffix(".")
     return [
         *lines,
         f"  With --eval-episodes {change.best} the SD of differences is {significant(change.sd, 3)} instead of "
         f"{significant(table.sd, 3)}, and a run costs {change.cost_times:.2f} times as much:",
-        f"  {needs} instead of {_count(before)}{compute}.",
+        f"  {needs_words} instead of {_count(seeds_before)}{compute}.",
     ]
 
 
-def _describe_source(known: Known, table: PowerTable) -> str:
+def _describe_source(known_spread: Known, table: PowerTable) -> str:
     """Return the source of the first table's pair correlation in parentheses; "" if the correlation is unknown."""
-    if known.sd_pairs is not None:
+    if known_spread.sd_pairs is not None:
         sd = significant(table.sd, 3)
-        return f" (from observed pairs, whose differences have an SD of {sd} with {known.df_pairs} degrees of freedom)"
-    if known.rho is not None:
+        return (
+            f" (from observed pairs, whose differences have an SD of {sd} with {known_spread.df_pairs} degrees of "
+            "freedom)"
+        )
+    if known_spread.rho is not None:
         return " (given)"
     return ""
 
@@ -113,14 +116,15 @@ def _resolves(row: PowerRow, unit: str) -> str:
     if row.smallest is None:
         return f"{counted(row.replicates, 'seed')} are too few for a verdict, which needs {LEAST_PAIRS}."
     looks = ", ".join(map(str, row.looks))
-    smallest = with_unit(significant(row.smallest), unit)
+    smallest_words = with_unit(significant(row.smallest), unit)
     smallest_range = _range(row.smallest_low, row.smallest_high)
-    short = ""
+    equivalence_words = ""
     if row.replicates < LEAST_EQUIVALENCE_PAIRS:
-        short = f" EQUIVALENT needs {LEAST_EQUIVALENCE_PAIRS} pairs."
+        equivalence_words = f" EQUIVALENT needs {LEAST_EQUIVALENCE_PAIRS} pairs."
     return (
-        f"{row.replicates} seeds (looks at {looks}) find a difference of {smallest}{smallest_range} with 80 % power, "
-        f"and a difference of the margin with {row.power:.0%}.{short}{_stops(row)}"
+        f"{row.replicates} seeds (looks at {looks}) find a difference of {smallest_words}{smallest_range} with 80 % "
+        "power, "
+        f"and a difference of the margin with {row.power:.0%}.{equivalence_words}{_stops(row)}"
     )
 
 
@@ -129,9 +133,9 @@ def _stops(row: PowerRow) -> str:
     stops = row.stops
     if stops is None or row.expected is None:
         return ""
-    lost = 100.0 * (row.power - stops.power)
+    lost_percent = 100.0 * (row.power - stops.power)
     return (
-        f" Stopping for futility costs {lost / 100.0:.3f} of that power. On average it uses "
+        f" Stopping for futility costs {lost_percent / 100.0:.3f} of that power. On average it uses "
         f"{stops.expected_none:.1f} seeds instead of {stops.expected_none_without:.1f} if nothing differs, and "
         f"{stops.expected:.1f} instead of {row.expected:.1f} if the difference equals the margin."
     )
@@ -141,12 +145,12 @@ def _count(number: int | None) -> str:
     return "more than 10,000" if number is None else str(number)
 
 
-def _needs(needed: ReplicatesNeeded, margin: str) -> str:
-    count = _count(needed.replicates)
-    if needed.low == needed.high == needed.replicates:
+def _needs(needed_seeds: ReplicatesNeeded, margin: str) -> str:
+    count = _count(needed_seeds.replicates)
+    if needed_seeds.low == needed_seeds.high == needed_seeds.replicates:
         return f"A difference of {margin} needs {count} seeds."
-    low = _count(needed.low)
-    high = _count(needed.high)
+    low = _count(needed_seeds.low)
+    high = _count(needed_seeds.high)
     return f"A difference of {margin} needs about {count} seeds (80 % range {low} to {high})."
 
 
@@ -164,9 +168,9 @@ def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
     for rows in zip(*(table.rows for table in tables), strict=True):
         looks = ",".join(map(str, rows[0].looks))
         cells.append([str(rows[0].replicates), looks, *(_cell(row, digits) for row in rows)])
-    in_unit = f" in {unit}" if unit else ""
-    at_margin = with_unit(f"{margin:g}", unit)
-    title = f"Smallest difference{in_unit} found with 80 % power / power at {at_margin}:"
+    unit_words = f" in {unit}" if unit else ""
+    margin_words = with_unit(f"{margin:g}", unit)
+    title = f"Smallest difference{unit_words} found with 80 % power / power at {margin_words}:"
     return [title, *aligned(cells)]
 
 
@@ -183,33 +187,37 @@ class KnownSD(msgspec.Struct, frozen=True):
     source: str
 
 
-def design_power_line(design: Design, run_sd: float | None, known: KnownSD | None = None) -> str:
+def design_power_line(design: Design, run_sd: float | None, known_sd: KnownSD | None = None) -> str:
     """Describe the difference that a design can detect with its looks; "" if it decides nothing or has no maximum.
 
     `run_sd` is the SD between runs of one group, from a calibration, or None. Pairs are assumed to be uncorrelated.
-    Without a calibration, `known` is the SD of paired differences from evidence that comes with the package.
+    Without a calibration, `known_sd` is the SD of paired differences from evidence that comes with the package.
     """
     if not design.boundaries or design.anytime_after is not None:
         return ""
     simulation = simulation_of(design)
-    smallest = simulation.smallest_effect
-    if smallest is None:
+    smallest_effect = simulation.smallest_effect
+    if smallest_effect is None:
         return ""
-    if run_sd is None and known is not None:
-        difference = design.outcome.difference(significant(smallest * known.sd))
+    if run_sd is None and known_sd is not None:
+        difference = design.outcome.difference(significant(smallest_effect * known_sd.sd))
         return (
-            f"Finds a difference of about {difference} with 80 % power (SD of pairs {known.sd:g}, from {known.source})."
+            f"Finds a difference of about {difference} with 80 % power (SD of pairs {known_sd.sd:g}, from "
+            f"{known_sd.source})."
         )
     if run_sd is None:
-        sds = significant(sd_of_differences(smallest, 0.0))
+        sds = significant(sd_of_differences(smallest_effect, 0.0))
         return f"Finds a difference of {sds} run-to-run SDs with 80 % power; your SD is unknown (esper-ab calibrate)."
     if run_sd == 0.0:
         return "The runs of the calibration did not differ, so the power of this plan is unknown."
     margin = design.margin / sd_of_differences(run_sd, 0.0)
-    at_margin = 100 * _power(simulation, margin, margin)
-    at_double = 100 * _power(simulation, 2.0 * margin, margin)
+    percent_at_margin = 100 * _power(simulation, margin, margin)
+    percent_at_double = 100 * _power(simulation, 2.0 * margin, margin)
     runs = with_unit(significant(run_sd, 3), design.outcome.apart)
-    return f"Run-to-run SD {runs}: power {at_margin:.0f} % at the margin, {at_double:.0f} % at twice the margin."
+    return (
+        f"Run-to-run SD {runs}: power {percent_at_margin:.0f} % at the margin, {percent_at_double:.0f} % at twice the "
+        "margin."
+    )
 
 
 def _power(simulation: Simulation, effect: float, margin: float) -> float:

@@ -55,16 +55,16 @@ def generator_of(question: PowerQuestion, replicates: Sequence[int] = ()) -> Gen
 def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> Scheme:
     """Return the rule of a plan whose blocks are counterbalanced by default; `looks` end at `replicates`."""
     orders = [order(question.groups, block) for block in range(replicates)]
-    adjusted = question.positions_matter and adjusts(orders[: cycle(question.groups)], looks[0])
-    positions = question.groups if adjusted else 1
+    is_adjusted = question.positions_matter and adjusts(orders[: cycle(question.groups)], looks[0])
+    positions = question.groups if is_adjusted else 1
     sides = tuple((groups.index(0), groups.index(1)) for groups in orders)
     process = t_process(sides, positions, looks)
     alpha = question.alpha / question.comparisons
-    nominal: tuple[float, ...] = ()
+    selected_p: tuple[float, ...] = ()
     futility: tuple[float, ...] = ()
     if replicates >= LEAST_PAIRS:
         (bounds,) = find_bounds(sides, positions, looks, (alpha,))
-        nominal = _select_looks(process, looks, bounds)
+        selected_p = _select_looks(process, looks, bounds)
         if question.futility and len(looks) > 1:
             bounds = futility_of(question.futility, sides, positions, looks).nominal_p
             futility = _select_looks(process, looks, bounds)
@@ -72,7 +72,7 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> 
         replicates=replicates,
         looks=looks,
         process=process,
-        nominal_p=nominal,
+        nominal_p=selected_p,
         futility_p=futility,
         alpha=alpha,
     )

@@ -67,8 +67,8 @@ class Simulation:
             return 0.0
         if self._draws is None:
             return self._power_of_one_look(effect)
-        crossed, stop, t = self._cross(effect, self._draws)
-        return float(np.mean(crossed.any(axis=0) & (_take_look(stop, t) > 0.0)))
+        crossings, stop, t = self._cross(effect, self._draws)
+        return float(np.mean(crossings.any(axis=0) & (_take_look(stop, t) > 0.0)))
 
     def _power_of_one_look(self, effect: float) -> float:
         """Return the power by the noncentral t; the tail in the wrong direction does not count."""
@@ -87,17 +87,17 @@ class Simulation:
             return None
         if self._draws is None:
             return float(self.scheme.replicates)
-        crossed, stop, _ = self._cross(effect, self._draws)
-        return float(np.mean(self._replicates_used(crossed, stop)))
+        crossings, stop, _ = self._cross(effect, self._draws)
+        return float(np.mean(self._replicates_used(crossings, stop)))
 
     def with_stops(self, effect: float, margin: float) -> tuple[float, float]:
         """Return power and mean replicates with futility stopping; `effect` and `margin` are in SDs of differences."""
         assert self._draws is not None
-        crossed, _, t = self._cross(effect, self._draws)
-        ends = crossed | self._is_inside(effect, margin, self.scheme.futility_p, self._draws)
-        first = np.argmax(ends, axis=0)
-        claims = _take_look(first, crossed) & (_take_look(first, t) > 0.0)
-        return float(np.mean(claims)), float(np.mean(self._replicates_used(ends, first)))
+        crossings, _, t = self._cross(effect, self._draws)
+        ends = crossings | self._is_inside(effect, margin, self.scheme.futility_p, self._draws)
+        first_ends = np.argmax(ends, axis=0)
+        claims = _take_look(first_ends, crossings) & (_take_look(first_ends, t) > 0.0)
+        return float(np.mean(claims)), float(np.mean(self._replicates_used(ends, first_ends)))
 
     def endings(self, effect: float, margin: float) -> Endings:
         """Return how the comparison ends at the true `effect`; both are in SDs of the differences.
@@ -144,10 +144,13 @@ class Simulation:
         above = t_values(process, draws, effect + margin)
         return np.asarray((below <= -reach) & (above >= reach))
 
-    def _replicates_used(self, ends: Bools, first: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Return the replicates [paths] used if each path ends at its `first` look of `ends` [looks, paths], if any."""
+    def _replicates_used(self, ends: Bools, first_ends: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the replicates [paths] used if each path ends at its first look in `ends` [looks, paths], if any.
+
+        `first_ends` [paths]: the numbers of these looks.
+        """
         looks = np.asarray(self.scheme.process.looks)
-        return np.where(ends.any(axis=0), looks[first], self.scheme.replicates)
+        return np.where(ends.any(axis=0), looks[first_ends], self.scheme.replicates)
 
     @cached_property
     def smallest_effect(self) -> float | None:

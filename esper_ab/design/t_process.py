@@ -43,46 +43,46 @@ def t_process(sides: Sides, positions: int, looks: Sequence[int]) -> TProcess:
     adjustment). `looks` are ascending numbers of replicates. A look is left out if no degree of freedom remains or tau
     is aliased with position effects.
     """
-    kept = []
+    kept_looks = []
     information = []
     df = []
     for look in looks:
         matrix = design_matrix(sides[:look], positions)
-        left = look - int(np.linalg.matrix_rank(matrix))
-        if estimable(matrix) and left >= 1:
-            kept.append(look)
+        df_left = look - int(np.linalg.matrix_rank(matrix))
+        if estimable(matrix) and df_left >= 1:
+            kept_looks.append(look)
             information.append(1.0 / float(np.linalg.pinv(matrix.T @ matrix)[0, 0]))
-            df.append(left)
-    return TProcess(looks=tuple(kept), information=tuple(information), df=tuple(df))
+            df.append(df_left)
+    return TProcess(looks=tuple(kept_looks), information=tuple(information), df=tuple(df))
 
 
 def draw(process: TProcess, paths: int, rng: Generator) -> Draws:
     """Draw the random numbers of `paths` experiments, before an effect and a scale are applied."""
     gains = _gains(process)
     dimensions = np.diff(np.asarray(process.df) + 1, prepend=0)
-    dimensions = np.where(gains > 0.0, dimensions - 1, dimensions)  # one is drawn as `normal`
-    normal = rng.standard_normal((len(process.looks), paths))
-    rest = np.zeros_like(normal)
+    dimensions = np.where(gains > 0.0, dimensions - 1, dimensions)  # one is drawn as `normal_draws`
+    normal_draws = rng.standard_normal((len(process.looks), paths))
+    chi_squares = np.zeros_like(normal_draws)
     for look, dimension in enumerate(dimensions):
         if dimension > 0:
-            rest[look] = rng.chisquare(dimension, paths)
-    return Draws(normal=normal, rest=rest)
+            chi_squares[look] = rng.chisquare(dimension, paths)
+    return Draws(normal=normal_draws, rest=chi_squares)
 
 
 def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> Floats:
     """Return t for every look and path, [looks, paths], assuming that tau is `effect` standard deviations of a pair."""
     t = np.empty_like(draws.normal)
-    along = np.zeros(draws.normal.shape[1])
+    weighted_sum = np.zeros(draws.normal.shape[1])
     square = np.zeros(draws.normal.shape[1])
     steps = zip(_gains(process), process.information, process.df, strict=True)
     for look, (gain, information, df) in enumerate(steps):
         square += draws.rest[look]
         if gain > 0.0:
             value = draws.normal[look] + effect * np.sqrt(gain)
-            along += np.sqrt(gain) * value
+            weighted_sum += np.sqrt(gain) * value
             square += value * value
-        residual = square - along * along / information
-        t[look] = along * np.sqrt(df / information / residual)
+        residual_square = square - weighted_sum * weighted_sum / information
+        t[look] = weighted_sum * np.sqrt(df / information / residual_square)
     return t
 
 

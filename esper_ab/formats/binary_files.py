@@ -35,8 +35,8 @@ def refuse_binary(file: Path, content: bytes) -> None:
     """Raise UsageError if the first bytes of the file show a format that is not text."""
     if content.startswith(_ZIP):
         raise UsageError(_explain(file, *_zip_format(content)))
-    for first, kind, remedy in _BY_FIRST_BYTES:
-        if content.startswith(first):
+    for first_bytes, kind, remedy in _BY_FIRST_BYTES:
+        if content.startswith(first_bytes):
             raise UsageError(_explain(file, kind, remedy))
 
 
@@ -51,9 +51,9 @@ def _zip_format(content: bytes) -> tuple[str, str]:
 
 def _explain(file: Path, kind: str, remedy: str) -> str:
     if remedy.startswith("read_"):
-        how = _PANDAS.format(remedy, file.name, f"{file.stem}.csv")
+        conversion_words = _PANDAS.format(remedy, file.name, f"{file.stem}.csv")
     elif remedy == _ROWS:
-        how = _ROWS
+        conversion_words = _ROWS
     else:
-        how = _UNPACK.format(f"`{shlex.join([*remedy.split(), file.name])}`")
-    return f"{file} is {kind}, not a CSV file; {how}"
+        conversion_words = _UNPACK.format(f"`{shlex.join([*remedy.split(), file.name])}`")
+    return f"{file} is {kind}, not a CSV file; {conversion_words}"

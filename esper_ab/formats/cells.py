@@ -15,7 +15,7 @@ NOTHING = ("", "nan", "<na>", "na", "n/a", "null", "none")  # lower-case texts o
 _MISSING = ("nan", "<NA>", "NaT")  # how data frames show a missing cell
 
 
-def outcome_of(cell: object, where: str) -> float | None:
+def outcome_of(cell: object, place: str) -> float | None:
     """Return the outcome in a cell: True is 1 and False is 0; None for an empty cell, which marks a failed run."""
     text = cell_text(cell)
     if text.lower() in NOTHING:
@@ -25,11 +25,11 @@ def outcome_of(cell: object, where: str) -> float | None:
     except ValueError:
         excerpt = visible_line(text, 40)
         raise UsageError(
-            f"{where}: expected a number, such as 71.25, not {excerpt!r}; leave it empty for a failed run"
+            f"{place}: expected a number, such as 71.25, not {excerpt!r}; leave it empty for a failed run"
         ) from None
     if not countable(value):
-        why = f"beyond {LARGEST_OUTCOME:g}" if math.isfinite(value) else "not finite"
-        raise UsageError(f"{where}: {text} is {why}; leave it empty for a failed run")
+        reason = f"beyond {LARGEST_OUTCOME:g}" if math.isfinite(value) else "not finite"
+        raise UsageError(f"{place}: {text} is {reason}; leave it empty for a failed run")
     return value
 
 

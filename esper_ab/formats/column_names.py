@@ -10,5 +10,5 @@ SYNONYMS = {"group_id": "group", "cell": "task", "endpoint": "outcome"}
 
 def meaning(name: str) -> str:
     """Return our name for a column of the source."""
-    plain = name.strip().lower()
-    return SYNONYMS.get(plain, plain)
+    plain_name = name.strip().lower()
+    return SYNONYMS.get(plain_name, plain_name)

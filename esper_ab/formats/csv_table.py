@@ -48,43 +48,43 @@ def read_table(file: Path, most_columns: int = MOST_COLUMNS) -> SourceTable:
     except csv.Error as error:
         raise UsageError(f"{file}, row {reader.line_num}: invalid CSV: {error}") from None
     notes = []
-    named = {}
+    numeric_columns = {}
     for name, cells in zip(header, columns, strict=True):
-        named[name], note = as_plain_numbers(name, cells, comma_is_decimal=separator == ";")
+        numeric_columns[name], note = as_plain_numbers(name, cells, comma_is_decimal=separator == ";")
         notes += [note] if note else []
-    return SourceTable(file, NAME, named, numbers, notes=tuple(notes))
+    return SourceTable(file, NAME, numeric_columns, numbers, notes=tuple(notes))
 
 
 def _separator(lines: TextIO) -> str:
     """Return the separator that gives the first rows the most cells, and each as many; a comma if none does."""
     sample = list(islice(lines, _SAMPLE_ROWS))
-    best = ","
-    most = 1
+    best_separator = ","
+    most_columns = 1
     for separator in SEPARATORS:
         try:
             widths = {len(cells) for cells in csv.reader(sample, delimiter=separator) if cells}
         except csv.Error:
             continue
-        if len(widths) == 1 and (width := widths.pop()) > most:
-            best, most = separator, width
-    return best
+        if len(widths) == 1 and (width := widths.pop()) > most_columns:
+            best_separator, most_columns = separator, width
+    return best_separator
 
 
 def _batches(file: Path, reader: Reader, header: Sequence[str], numbers: array[int]) -> Iterator[list[list[str]]]:
     """Yield many rows at once, without blank ones, and append the number of each to `numbers`."""
     width = len(header)
     while True:
-        before = reader.line_num
+        line_before = reader.line_num
         rows = list(islice(reader, _ROWS_AT_ONCE))
         if not rows:
             return
-        ends: Sequence[int] = range(before + 1, reader.line_num + 1)
+        ends: Sequence[int] = range(line_before + 1, reader.line_num + 1)
         if len(ends) != len(rows):  # a row of several lines
-            ends = [before + lines for lines in accumulate(map(_count_lines, rows))]
+            ends = [line_before + lines for lines in accumulate(map(_count_lines, rows))]
         if {*map(len, rows)} != {width} or not all(map(str.strip, map(_FIRST, rows))):
-            kept = [place for place, cells in enumerate(rows) if any(cell.strip() for cell in cells)]
-            rows = [rows[place] for place in kept]
-            ends = [ends[place] for place in kept]
+            kept_places = [place for place, cells in enumerate(rows) if any(cell.strip() for cell in cells)]
+            rows = [rows[place] for place in kept_places]
+            ends = [ends[place] for place in kept_places]
             _check_widths(file, header, rows, ends)
         numbers.extend(ends)
         yield rows
@@ -99,22 +99,22 @@ def _check_widths(file: Path, header: Sequence[str], rows: Sequence[Sequence[str
     """Raise UsageError if a row has not as many cells as the header."""
     for cells, number in zip(rows, numbers, strict=True):
         if len(cells) != len(header):
-            at = f"column {header[len(cells)]}" if len(cells) < len(header) else f"after column {header[-1]}"
-            raise UsageError(f"{file}, row {number}, {at}: the row has {len(cells)} cells, the header {len(header)}")
+            place = f"column {header[len(cells)]}" if len(cells) < len(header) else f"after column {header[-1]}"
+            raise UsageError(f"{file}, row {number}, {place}: the row has {len(cells)} cells, the header {len(header)}")
 
 
 def _columns(batches: Iterator[list[list[str]]], width: int) -> list[list[str]]:
     """Return the cells of each column. A text that occurs again is kept once, so that 10^6 rows fit into memory."""
     columns: list[list[str]] = [[] for _ in range(width)]
-    known: list[dict[str, str] | None] = [{} for _ in range(width)]
+    values_of_columns: list[dict[str, str] | None] = [{} for _ in range(width)]
     for rows in batches:
         for place, cells in enumerate(zip(*rows, strict=True)):
-            seen = known[place]
-            if seen is not None:
-                before = len(seen)
-                columns[place].extend(map(seen.setdefault, cells, cells))
-                if len(seen) - before > _MOST_DIFFERENT * len(cells):
-                    known[place] = None
+            seen_values = values_of_columns[place]
+            if seen_values is not None:
+                count_before = len(seen_values)
+                columns[place].extend(map(seen_values.setdefault, cells, cells))
+                if len(seen_values) - count_before > _MOST_DIFFERENT * len(cells):
+                    values_of_columns[place] = None
             else:
                 columns[place].extend(cells)
     return columns
@@ -125,8 +125,8 @@ def _check_header(file: Path, header: list[str], most_columns: int) -> None:
         raise UsageError(f"{file} is empty: it needs a header line such as group,seed,outcome")
     if len(header) > most_columns:
         raise UsageError(f"{file}, row 1: {len(header)} columns; at most {most_columns} are allowed")
-    seen = set[str]()
+    seen_names = set[str]()
     for place, name in enumerate(header):
-        if name in seen:
+        if name in seen_names:
             raise UsageError(f"{file}, row 1, column {place + 1}: the column name {name!r} occurs twice")
-        seen.add(name)
+        seen_names.add(name)

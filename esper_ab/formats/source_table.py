@@ -65,15 +65,15 @@ def series_of(table: SourceTable, name: str) -> Series:
     Raises UsageError if there is no such column, or if a cell is neither empty nor a number.
     """
     if name not in table.columns:
-        available = table.outcomes or tuple(table.columns)
-        raise UsageError(f"{table.file}, {table.format}, has no {name!r}; {did_you_mean(name, available)}")
+        available_names = table.outcomes or tuple(table.columns)
+        raise UsageError(f"{table.file}, {table.format}, has no {name!r}; {did_you_mean(name, available_names)}")
     values = logged_numbers(table, name)
-    kept = np.flatnonzero(~np.isnan(values))
-    rows = [table.row_numbers[place] for place in kept.tolist()]
+    kept_rows = np.flatnonzero(~np.isnan(values))
+    rows = [table.row_numbers[place] for place in kept_rows.tolist()]
     steps = np.asarray(rows, np.float64)
     if "step" in table.roles:
-        steps = logged_numbers(table, table.roles["step"])[kept]
-    return Series(name, steps, values[kept], rows)
+        steps = logged_numbers(table, table.roles["step"])[kept_rows]
+    return Series(name, steps, values[kept_rows], rows)
 
 
 def logged_numbers(table: SourceTable, name: str) -> np.ndarray:

@@ -29,30 +29,34 @@ def as_plain_numbers(name: str, cells: list[str], *, comma_is_decimal: bool) -> 
     if not percent and "," not in text:
         return cells, ""
     filled = {place: cell.strip() for place, cell in enumerate(cells) if cell.strip().lower() not in NOTHING}
-    without = {place: _PERCENT.sub("", cell) for place, cell in filled.items()}
-    if percent and any(cell == filled[place] for place, cell in without.items()):
+    cells_without = {place: _PERCENT.sub("", cell) for place, cell in filled.items()}
+    if percent and any(cell == filled[place] for place, cell in cells_without.items()):
         return cells, ""  # 0.7 and 70% in one column: nobody knows
-    plain = _plain(list(without.values()), comma_is_decimal=comma_is_decimal)
-    if plain is None:
+    plain_numbers = _plain(list(cells_without.values()), comma_is_decimal=comma_is_decimal)
+    if plain_numbers is None:
         return cells, ""
-    read = list(cells)
-    for place, cell in zip(without, plain, strict=True):
-        read[place] = cell
-    first = next((place for place in filled if read[place] != cells[place]), None)
-    if first is None:
+    cells_read = list(cells)
+    for place, cell in zip(cells_without, plain_numbers, strict=True):
+        cells_read[place] = cell
+    first_place = next((place for place in filled if cells_read[place] != cells[place]), None)
+    if first_place is None:
         return cells, ""
-    return read, f"Column {name}: {cells[first].strip()} is read as {read[first]}{' (percent)' if percent else ''}."
+    return (
+        cells_read,
+        f"Column {name}: {cells[first_place].strip()} is read as "
+        f"{cells_read[first_place]}{' (percent)' if percent else ''}.",
+    )
 
 
 def _plain(cells: Sequence[str], *, comma_is_decimal: bool) -> list[str] | None:
     """Return the numbers with a decimal point and without thousands; None if they are not clearly numbers."""
-    with_comma = [cell for cell in cells if "," in cell]
+    cells_with_comma = [cell for cell in cells if "," in cell]
     if all(_PLAIN.fullmatch(cell) for cell in cells if "," not in cell):
-        decimal = all(map(_DECIMAL_COMMA.fullmatch, with_comma))
-        if decimal and (comma_is_decimal or not all(map(_ONLY_THOUSANDS.fullmatch, with_comma))):
+        decimal = all(map(_DECIMAL_COMMA.fullmatch, cells_with_comma))
+        if decimal and (comma_is_decimal or not all(map(_ONLY_THOUSANDS.fullmatch, cells_with_comma))):
             return [_GROUPING.sub("", cell).replace(",", ".") if "," in cell else cell for cell in cells]
-        if all(map(_THOUSANDS.fullmatch, with_comma)) and any("." in cell for cell in with_comma):
+        if all(map(_THOUSANDS.fullmatch, cells_with_comma)) and any("." in cell for cell in cells_with_comma):
             return [cell.replace(",", "") for cell in cells]
-        if not with_comma:
+        if not cells_with_comma:
             return list(cells)
     return None

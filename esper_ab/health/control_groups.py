@@ -40,14 +40,14 @@ class OomWatch:
 
     def ending(self, number: int) -> str:
         """Describe the end of a worker that was killed by signal `number`; if memory ran out, include the limit."""
-        killed = f"was killed by {name_of_signal(number)}"
+        killed_words = f"was killed by {name_of_signal(number)}"
         if number != signal.SIGKILL:
-            return killed
+            return killed_words
         if kills(self._groups) <= self._before:
-            return f"{killed} (often a sign that memory ran out, but the kernel has not reported it)"
+            return f"{killed_words} (often a sign that memory ran out, but the kernel has not reported it)"
         limit = memory(self._groups)
-        by = f" ({limit.by}: {limit.limit / 2**30:.2f} GiB)" if limit is not None else ""
-        return f"{killed}: since it started, the kernel has killed a process for lack of memory{by}"
+        limit_words = f" ({limit.by}: {limit.limit / 2**30:.2f} GiB)" if limit is not None else ""
+        return f"{killed_words}: since it started, the kernel has killed a process for lack of memory{limit_words}"
 
 
 def folders() -> list[Path]:
@@ -56,8 +56,8 @@ def folders() -> list[Path]:
     for line in text_of(Path("/proc/self/cgroup")).splitlines():
         _, controllers, path = line.split(":", 2)
         root = _ROOT / controllers if controllers else _ROOT
-        inner = root / path.lstrip("/")
-        groups += [folder for folder in (inner, *inner.parents) if folder.is_relative_to(root)]
+        inner_folder = root / path.lstrip("/")
+        groups += [folder for folder in (inner_folder, *inner_folder.parents) if folder.is_relative_to(root)]
     return groups
 
 
@@ -81,8 +81,8 @@ def _memory_limits(group: Path) -> Iterator[MemoryLimit]:
     for limit, usage, cache in _MEMORY_FILES:
         text = text_of(group / limit).strip()
         if text.isdigit() and int(text) < _NO_LIMIT:
-            used = int(text_of(group / usage) or 0) - _numbers(group / "memory.stat").get(cache, 0)
-            yield MemoryLimit(f"{limit} of control group {group}", int(text), max(0, used))
+            used_bytes = int(text_of(group / usage) or 0) - _numbers(group / "memory.stat").get(cache, 0)
+            yield MemoryLimit(f"{limit} of control group {group}", int(text), max(0, used_bytes))
 
 
 def _numbers(file: Path) -> dict[str, int]:

@@ -31,10 +31,10 @@ def device_diagnoses(machine: Machine) -> Iterator[Diagnosis]:
 def ask_driver() -> Driver:
     """Query the driver; the answer is empty if there is no driver."""
     try:
-        done = subprocess.run(["nvidia-smi"], capture_output=True, timeout=_TIMEOUT_S, check=False)
+        process = subprocess.run(["nvidia-smi"], capture_output=True, timeout=_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return Driver()
-    return parse_driver(done.stdout.decode(errors="replace"))
+    return parse_driver(process.stdout.decode(errors="replace"))
 
 
 def parse_driver(screen: str) -> Driver:
@@ -42,8 +42,8 @@ def parse_driver(screen: str) -> Driver:
     return Driver(version=_read_version("Driver", screen), cuda=_read_version("CUDA", screen))
 
 
-def _read_version(what: str, screen: str) -> str:
-    match = re.search(rf"{what} Version:\s*([0-9.]+)", screen)
+def _read_version(driver_part: str, screen: str) -> str:
+    match = re.search(rf"{driver_part} Version:\s*([0-9.]+)", screen)
     return match[1] if match else ""
 
 
@@ -61,8 +61,8 @@ def gpu_diagnoses(machine: Machine, driver: Driver, pool: str | None) -> Iterato
     elif gpus:
         yield ok("gpu", ", ".join(f"{gpu.name} {gpu.title} {gpu.memory_bytes / 2**30:.0f} GiB" for gpu in gpus))
     else:
-        emptied = " (CUDA_VISIBLE_DEVICES is empty)" if pool in ("", "-1") else ""
-        yield ok("gpu", f"none{emptied}: experiments run on CPU cores")
+        pool_words = " (CUDA_VISIBLE_DEVICES is empty)" if pool in ("", "-1") else ""
+        yield ok("gpu", f"none{pool_words}: experiments run on CPU cores")
     if gpus and machine.unusable_gpus:
         yield warning("gpu", machine.unusable_gpus, "the others are used; choose GPUs with --devices")
     yield _check_driver(build, machine.cuda_build, driver)
@@ -82,11 +82,11 @@ def _check_driver(build: str, cuda_build: str, driver: Driver) -> Diagnosis:
     """Check that the build's CUDA major version is not newer than the driver's; a newer minor version is compatible."""
     if not driver.version:
         return ok("torch", f"{build}; no NVIDIA driver")
-    newest = f"CUDA {driver.cuda} at most" if driver.cuda else "CUDA unknown"
-    what = f"{build}; driver {driver.version}, {newest}"
+    newest_words = f"CUDA {driver.cuda} at most" if driver.cuda else "CUDA unknown"
+    state_words = f"{build}; driver {driver.version}, {newest_words}"
     if cuda_build and driver.cuda and _major(cuda_build) > _major(driver.cuda):
-        return problem("torch", what, "update the driver, or install a torch build for an older CUDA")
-    return ok("torch", what)
+        return problem("torch", state_words, "update the driver, or install a torch build for an older CUDA")
+    return ok("torch", state_words)
 
 
 def _major(version: str) -> int:

@@ -18,16 +18,16 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str = ""  # one line; "" when none is needed
 
 
-def ok(topic: str, what: str) -> Diagnosis:
+def ok(topic: str, state_words: str) -> Diagnosis:
     """Make a diagnosis that needs no action."""
-    return Diagnosis(topic=topic, level="ok", what=what)
+    return Diagnosis(topic=topic, level="ok", what=state_words)
 
 
-def warning(topic: str, what: str, remedy: str) -> Diagnosis:
+def warning(topic: str, state_words: str, remedy: str) -> Diagnosis:
     """Make a diagnosis of something that works, at a cost."""
-    return Diagnosis(topic=topic, level="warning", what=what, remedy=remedy)
+    return Diagnosis(topic=topic, level="warning", what=state_words, remedy=remedy)
 
 
-def problem(topic: str, what: str, remedy: str) -> Diagnosis:
+def problem(topic: str, state_words: str, remedy: str) -> Diagnosis:
     """Make a diagnosis of something that prevents a launch."""
-    return Diagnosis(topic=topic, level="problem", what=what, remedy=remedy)
+    return Diagnosis(topic=topic, level="problem", what=state_words, remedy=remedy)

@@ -22,9 +22,9 @@ _LITTLE_BYTES = 2 << 30  # for two workers and the report
 
 def processor_diagnoses() -> Iterator[Diagnosis]:
     """Check this process's CPU and memory; its workers inherit the limits."""
-    usable = usable_cores()
-    yield cores(usable, os.cpu_count() or 1)
-    yield quota(cpu_quota(control_groups.folders()), usable)
+    usable_count = usable_cores()
+    yield cores(usable_count, os.cpu_count() or 1)
+    yield quota(cpu_quota(control_groups.folders()), usable_count)
     yield memory(room())
 
 
@@ -53,15 +53,15 @@ def name_of_processor(cpuinfo: str | None = None) -> str:
     return f"{name} ({', '.join(numbers)})" if numbers else name
 
 
-def cores(usable: int, installed: int) -> Diagnosis:
+def cores(usable_count: int, installed_count: int) -> Diagnosis:
     """Report whether CPU affinity excludes cores of the machine."""
-    if usable < installed:
+    if usable_count < installed_count:
         return warning(
             "cores",
-            f"only {usable} of {installed} cores are available (CPU affinity)",
+            f"only {usable_count} of {installed_count} cores are available (CPU affinity)",
             "widen `taskset`, or request more cores from the batch system; the number of workers follows from this",
         )
-    return ok("cores", f"{usable}, all of this machine's")
+    return ok("cores", f"{usable_count}, all of this machine's")
 
 
 def cpu_quota(folders: Sequence[Path]) -> float | None:
@@ -70,26 +70,28 @@ def cpu_quota(folders: Sequence[Path]) -> float | None:
     return min((int(words[0]) / int(words[1]) for words in quotas if words and words[0] != "max"), default=None)
 
 
-def quota(cores_worth: float | None, usable: int) -> Diagnosis:
+def quota(cores_worth: float | None, usable_count: int) -> Diagnosis:
     """Warn of a quota below the number of cores, because such a quota pauses every worker for part of each period."""
-    if cores_worth is None or cores_worth >= usable:
+    if cores_worth is None or cores_worth >= usable_count:
         return ok("cpu quota", "none below the number of cores")
     return warning(
         "cpu quota",
-        f"the control group allows the time of {cores_worth:g} of {usable} cores: workers are throttled",
+        f"the control group allows the time of {cores_worth:g} of {usable_count} cores: workers are throttled",
         "raise the container's CPU limit; it affects times, not results",
     )
 
 
-def kernel(kernels: Sequence[Kernel], lacking: str, remedy: str) -> Diagnosis:
+def kernel(kernels: Sequence[Kernel], missing_reason: str, remedy: str) -> Diagnosis:
     """Warn if hosts on the CPU are trained by torch, for lack of a native kernel.
 
-    `lacking`: why there is no native kernel; "" if there is one.
+    `missing_reason`: why there is no native kernel; "" if there is one.
     """
-    if lacking:
-        return warning("kernel", f"torch trains hosts on the CPU, which is several times slower: {lacking}", remedy)
-    best = next(kernel for kernel in kernels if not kernel.problem)
-    return ok("kernel", f"{best.name}, built by {best.build}")
+    if missing_reason:
+        return warning(
+            "kernel", f"torch trains hosts on the CPU, which is several times slower: {missing_reason}", remedy
+        )
+    best_kernel = next(kernel for kernel in kernels if not kernel.problem)
+    return ok("kernel", f"{best_kernel.name}, built by {best_kernel.build}")
 
 
 class Room(NamedTuple):
@@ -104,18 +106,18 @@ def room() -> Room:
     return smaller_room(psutil.virtual_memory().available, control_groups.memory(control_groups.folders()))
 
 
-def smaller_room(available: int, limit: MemoryLimit | None) -> Room:
-    """Return the machine's `available` memory or, if less, the memory that is left by `limit`."""
-    if limit is None or limit.left >= available:
-        return Room(available, "")
+def smaller_room(available_bytes: int, limit: MemoryLimit | None) -> Room:
+    """Return `available_bytes` of the machine or, if less, the memory that is left by `limit`."""
+    if limit is None or limit.left >= available_bytes:
+        return Room(available_bytes, "")
     return Room(limit.left, f"{limit.by}: {limit.used / 2**30:.1f} of {limit.limit / 2**30:.1f} GiB are in use")
 
 
 def memory(room: Room) -> Diagnosis:
     """Warn if there is less memory than two workers and a report need."""
-    what = f"{room.bytes / 2**30:.1f} GiB available"
+    memory_words = f"{room.bytes / 2**30:.1f} GiB available"
     if room.by:
-        what += f" under {room.by}"
+        memory_words += f" under {room.by}"
     if room.bytes < _LITTLE_BYTES:
-        return warning("memory", what, "run fewer at once: --devices cpu:0 --placement sequence")
-    return ok("memory", what)
+        return warning("memory", memory_words, "run fewer at once: --devices cpu:0 --placement sequence")
+    return ok("memory", memory_words)

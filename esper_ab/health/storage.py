@@ -35,9 +35,9 @@ class Mount(NamedTuple):
     opts: str  # by commas
 
 
-def storage_diagnoses(out: Path, needed_bytes: int) -> Iterator[Diagnosis]:
-    """Check the folder `out`, which may not exist yet; `needed_bytes`: space for the smallest experiment."""
-    folder = next(folder for folder in (out.absolute(), *out.absolute().parents) if folder.exists())
+def storage_diagnoses(out_folder: Path, needed_bytes: int) -> Iterator[Diagnosis]:
+    """Check the folder `out_folder`, which may not exist yet; `needed_bytes`: space for the smallest experiment."""
+    folder = next(folder for folder in (out_folder.absolute(), *out_folder.absolute().parents) if folder.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         yield problem("run folder", f"{folder} is not a writable folder", "choose another with --output-dir")
         return
@@ -49,49 +49,49 @@ def storage_diagnoses(out: Path, needed_bytes: int) -> Iterator[Diagnosis]:
 
 def mount_of(folder: Path, mounts: Sequence[Mount]) -> Mount:
     """Return the mount that `folder` is on: the deepest mount point above the folder, or the last of several there."""
-    above = [mount for mount in mounts if folder.is_relative_to(mount.mountpoint)][::-1]
-    return max(above, key=lambda mount: len(mount.mountpoint), default=Mount("/", "unknown", ""))
+    mounts_above = [mount for mount in mounts if folder.is_relative_to(mount.mountpoint)][::-1]
+    return max(mounts_above, key=lambda mount: len(mount.mountpoint), default=Mount("/", "unknown", ""))
 
 
 def file_system(folder: Path, mount: Mount) -> Diagnosis:
     """Report whether the file system suits the journal's lock (flock) and its fdatasync after every record."""
-    what = f"{folder} is on {mount.fstype} ({mount.mountpoint})"
+    mount_words = f"{folder} is on {mount.fstype} ({mount.mountpoint})"
     options = set(mount.opts.split(","))
     if mount.fstype == "lustre" and not {"flock", "localflock"} & options:
         return problem(
             "file system",
-            f"{what}, mounted without flock, so the journal cannot be locked",
+            f"{mount_words}, mounted without flock, so the journal cannot be locked",
             "mount it with -o flock, or keep runs elsewhere with --output-dir",
         )
     local_lock = {"nolock", "local_lock=all", "local_lock=flock", "localflock"} & options
     if local_lock:
         return warning(
             "file system",
-            f"{what} with {sorted(local_lock)[0]}: other machines do not see the journal's lock",
+            f"{mount_words} with {sorted(local_lock)[0]}: other machines do not see the journal's lock",
             "start, resume and stop a run on one machine only",
         )
     if _NETWORK.fullmatch(mount.fstype):
         return warning(
             "file system",
-            f"{what}, on a network or in user space: a lock may outlive a machine that dies, and "
+            f"{mount_words}, on a network or in user space: a lock may outlive a machine that dies, and "
             "every fsync waits for the server",
             "prefer a local disk with --output-dir, and copy the finished experiment directory",
         )
     if mount.fstype in _VOLATILE:
-        return warning("file system", f"{what}, in memory: a restart deletes it", "use --output-dir")
-    return ok("file system", f"{what}, local")
+        return warning("file system", f"{mount_words}, in memory: a restart deletes it", "use --output-dir")
+    return ok("file system", f"{mount_words}, local")
 
 
 def room(folder: Path, needed_bytes: int) -> Diagnosis:
     """Report the free space on the disk."""
     free_bytes = shutil.disk_usage(folder).free
-    what = f"{free_bytes / 2**30:.1f} GiB free in {folder}"
+    space_words = f"{free_bytes / 2**30:.1f} GiB free in {folder}"
     remedy = "free some space, `esper-ab tidy` finished runs, or choose another folder with --output-dir"
     if free_bytes < needed_bytes:
-        return problem("disk", what, remedy)
+        return problem("disk", space_words, remedy)
     if free_bytes >= _LITTLE_BYTES:
-        return ok("disk", what)
-    return warning("disk", what, remedy)
+        return ok("disk", space_words)
+    return warning("disk", space_words, remedy)
 
 
 def _tried(folder: Path) -> Iterator[Diagnosis]:
@@ -114,20 +114,24 @@ def _lock(descriptor: int) -> Diagnosis:
 
 def _sync_s(descriptor: int) -> list[float]:
     """Return the seconds that each of several fdatasyncs took after writing about one record."""
-    taken = []
+    sync_times = []
     for _ in range(_SYNCS):
         os.write(descriptor, b"x" * 4096)
         begin = time.perf_counter()
         getattr(os, "fdatasync", os.fsync)(descriptor)
-        taken.append(time.perf_counter() - begin)
-    return taken
+        sync_times.append(time.perf_counter() - begin)
+    return sync_times
 
 
-def sync_time(taken_s: list[float]) -> Diagnosis:
+def sync_time(sync_times: list[float]) -> Diagnosis:
     """Report the median and the longest time of an fdatasync."""
-    median_s = statistics.median(taken_s)
-    worst_s = max(taken_s)
-    what = f"median {significant(1e3 * median_s)} ms, worst {significant(1e3 * worst_s)} ms of {len(taken_s)}"
+    median_s = statistics.median(sync_times)
+    longest_s = max(sync_times)
+    time_words = (
+        f"median {significant(1e3 * median_s)} ms, worst {significant(1e3 * longest_s)} ms of {len(sync_times)}"
+    )
     if median_s > _SLOW_S:
-        return warning("fsync", f"{what}; every record waits that long", "keep runs on a local disk with --output-dir")
-    return ok("fsync", what)
+        return warning(
+            "fsync", f"{time_words}; every record waits that long", "keep runs on a local disk with --output-dir"
+        )
+    return ok("fsync", time_words)

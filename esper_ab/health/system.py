@@ -32,15 +32,15 @@ def limits(files: int, processes: int, addresses: int) -> Iterator[Diagnosis]:
         )
 
 
-def _limit(topic: str, value: int, few: int, remedy: str) -> Diagnosis:
-    what = "no limit" if value < 0 else f"at most {value}"
-    if 0 <= value < few:
-        return warning(topic, what, remedy)
-    return ok(topic, what)
+def _limit(topic: str, value: int, least_value: int, remedy: str) -> Diagnosis:
+    limit_words = "no limit" if value < 0 else f"at most {value}"
+    if 0 <= value < least_value:
+        return warning(topic, limit_words, remedy)
+    return ok(topic, limit_words)
 
 
 def package_diagnoses(packages: Sequence[str]) -> Iterator[Diagnosis]:
     """Report the versions of Python and of those `packages` that are installed."""
     yield ok("python", f"{sys.version.split()[0]} at {sys.executable}")
-    installed = [name for name in packages if [*distributions(name=name)]]
-    yield ok("packages", ", ".join(f"{name} {version(name)}" for name in installed))
+    installed_packages = [name for name in packages if [*distributions(name=name)]]
+    yield ok("packages", ", ".join(f"{name} {version(name)}" for name in installed_packages))

@@ -117,13 +117,13 @@ class Columns:
 
     def _add_heads(self, heads: Iterable[str]) -> None:
         """Create columns for heads not seen before, with NaN for all earlier episodes."""
-        new = tuple(name for name in heads if name not in self.heads)
+        new_heads = tuple(name for name in heads if name not in self.heads)
         width = len(self._keys)
         rows = [self._rows[start : start + width] for start in range(0, len(self._rows), width)]
-        self.heads += new
-        self._keys += [(column, name) for name, column in product(new, _OF_HEADS)]
-        absent = array("d", [math.nan]) * (len(self._keys) - width)
-        self._rows = array("d", chain.from_iterable(row + absent for row in rows))
+        self.heads += new_heads
+        self._keys += [(column, name) for name, column in product(new_heads, _OF_HEADS)]
+        absent_values = array("d", [math.nan]) * (len(self._keys) - width)
+        self._rows = array("d", chain.from_iterable(row + absent_values for row in rows))
 
     def _read_numbers(self, record: EpisodeRecord) -> list[float | None]:
         """Return the numbers of one episode in the order of _keys."""
@@ -157,5 +157,5 @@ def _mean(values: Sequence[float | None]) -> float | None:
     try:
         return math.fsum(values) / len(values)  # type: ignore[arg-type]
     except (TypeError, ZeroDivisionError):  # None is rare
-        known = [value for value in values if value is not None]
-        return math.fsum(known) / len(known) if known else None
+        known_values = [value for value in values if value is not None]
+        return math.fsum(known_values) / len(known_values) if known_values else None

@@ -92,16 +92,16 @@ class Journal:
         An unfinished last line is cut off and kept in a file of its own. Raises UsageError if another process holds the
         journal, JournalError if a line before the last is damaged, and any exception that `fold` raises.
         """
-        reading = read(experiment_dir / JOURNAL_NAME)
+        journal_reading = read(experiment_dir / JOURNAL_NAME)
         journal = cls.__new__(cls)
         journal._begin(experiment_dir, wall_clock)
         try:
-            past = reading.folded(fold)
-            journal._reopen(reading)
+            past_events = journal_reading.folded(fold)
+            journal._reopen(journal_reading)
         except BaseException:
             journal._lock.close()
             raise
-        return journal, past
+        return journal, past_events
 
     def _begin(self, experiment_dir: Path, wall_clock: Callable[[], datetime]) -> None:
         """Lock the experiment directory and initialise everything except the file."""
@@ -124,14 +124,14 @@ class Journal:
                 ) from error
             raise UsageError(f"cannot write {error.filename}: {error.strerror}; the journal is intact") from error
 
-    def _reopen(self, reading: Reading) -> None:
+    def _reopen(self, journal_reading: Reading) -> None:
         """Open the file and continue after its last whole line."""
-        self._n = reading.lines
-        self._prev = reading.last_crc
+        self._n = journal_reading.lines
+        self._prev = journal_reading.last_crc
         try:
-            whole = self._path.stat().st_size - reading.torn_bytes
-            if reading.torn_bytes:
-                cut_off(self.experiment_dir, whole, reading.lines)
+            whole = self._path.stat().st_size - journal_reading.torn_bytes
+            if journal_reading.torn_bytes:
+                cut_off(self.experiment_dir, whole, journal_reading.lines)
             self._file = open_regular(self._path, os.O_RDWR | os.O_APPEND)
         except OSError as error:
             raise self._cannot_write(error) from error
@@ -266,11 +266,13 @@ class Journal:
 
     def _cannot_write(self, error: OSError) -> DiskFull | JournalError:
         lines = self._n - len(self._since) + self._written
-        intact = "its 1 line is intact" if lines == 1 else f"its {lines} lines are intact"
-        again = "" if lines else ", then run the command again"
+        intact_words = "its 1 line is intact" if lines == 1 else f"its {lines} lines are intact"
+        repeat_words = "" if lines else ", then run the command again"
         if error.errno in NO_ROOM:
-            next_step = f", then `{shell_command('resume', self.experiment_dir)}`" if lines else again
-            return DiskFull(f"no space on the disk for {self._path}; {intact}: free some space{next_step}")
+            next_step = f", then `{shell_command('resume', self.experiment_dir)}`" if lines else repeat_words
+            return DiskFull(f"no space on the disk for {self._path}; {intact_words}: free some space{next_step}")
         if error.errno == errno.EFBIG:
-            return FileLimit(f"{self._path} is as large as a file may be; {intact}: raise `ulimit -f`{again}")
-        return JournalError(f"cannot write {self._path}: {error.strerror}; {intact}")
+            return FileLimit(
+                f"{self._path} is as large as a file may be; {intact_words}: raise `ulimit -f`{repeat_words}"
+            )
+        return JournalError(f"cannot write {self._path}: {error.strerror}; {intact_words}")

@@ -243,17 +243,17 @@ class History:
 def _check(plan: Plan, design: Design, blocks: Sequence[Block]) -> None:
     """Raise Inconsistent if there is nothing to train, or if blocks name a group or device that is not in the plan."""
     groups = {group.name for group in plan.experiment.groups}
-    compared = {name for contrast in design.comparisons for name in (contrast.a, contrast.b)}
+    compared_groups = {name for contrast in design.comparisons for name in (contrast.a, contrast.b)}
     runs = [spec.ref for block in blocks for spec in block.runs]
     if not runs:
         raise Inconsistent("the plan trains no group")
-    for what, named, known, kind in (
-        ("compares", compared, groups, "groups"),
+    for plan_words, named_set, known_set, kind in (
+        ("compares", compared_groups, groups, "groups"),
         ("trains", {run.group_id for run in runs}, groups, "groups"),
         ("trains on", {run.device for run in runs}, {lane.name for lane in plan.lanes}, "devices"),
     ):
-        if named - known:
-            raise Inconsistent(f"the plan {what} {min(named - known)!r}, which is not one of its {kind}")
+        if named_set - known_set:
+            raise Inconsistent(f"the plan {plan_words} {min(named_set - known_set)!r}, which is not one of its {kind}")
     for ref in runs:
         if ref.name != f"{ref.group_id}/{ref.replicate}":
             raise Inconsistent(f"the plan calls replicate {ref.replicate} of {ref.group_id!r} {ref.name!r}")
@@ -276,40 +276,42 @@ def _check_bounds(design: Design, n_groups: int) -> None:
         raise Inconsistent(f"the plan has {len(design.looks)} looks, but bounds for other ones")
 
 
-def begin(started: events.ExperimentStarted, *, keeps_records: bool = True) -> History:
+def begin(first_event: events.ExperimentStarted, *, keeps_records: bool = True) -> History:
     """Return the history after the first line, in which all runs are planned and none is started.
 
     Raises Inconsistent if the plan is invalid.
 
     `keeps_records`: False in processes that live as long as the experiment, to bound their memory.
     """
-    plan = started.plan
+    plan = first_event.plan
     _check(plan, plan.design, plan.blocks)
     names = plan.design.measures.names
     runs = {}
     for block in plan.blocks:
         for spec in block.runs:
             runs[spec.ref.name] = RunHistory(spec=spec, columns=Columns(names))
-    return History(started=started, design=plan.design, blocks=[*plan.blocks], runs=runs, keeps_records=keeps_records)
+    return History(
+        started=first_event, design=plan.design, blocks=[*plan.blocks], runs=runs, keeps_records=keeps_records
+    )
 
 
 def _check_evaluation(record: EvaluationRecord, columns: Columns) -> None:
-    if any(tuple(played.result.measures) != columns.measures for played in record.episodes):
+    if any(tuple(episode.result.measures) != columns.measures for episode in record.episodes):
         raise Inconsistent(f"the evaluation of {record.run.name} has other measures than its plan")
-    if any(played.result.outcome is None for played in record.episodes):
+    if any(episode.result.outcome is None for episode in record.episodes):
         raise Inconsistent(f"the evaluation of {record.run.name} has an environment without an outcome")
 
 
-def fold(recorded: Iterable[events.AnyEvent], *, keeps_records: bool = True) -> History:
+def fold(recorded_events: Iterable[events.AnyEvent], *, keeps_records: bool = True) -> History:
     """Return the history of a whole journal. Raises Inconsistent if an event, even the first one, does not fit.
 
     `keeps_records`: False to keep only the columns of training episodes.
     """
-    iterator = iter(recorded)
-    first = next(iterator, None)
-    if not isinstance(first, events.ExperimentStarted):
+    iterator = iter(recorded_events)
+    first_event = next(iterator, None)
+    if not isinstance(first_event, events.ExperimentStarted):
         raise Inconsistent("it does not begin with experiment_started")
-    history = begin(first, keeps_records=keeps_records)
+    history = begin(first_event, keeps_records=keeps_records)
     for event in iterator:
         history.add(event)
     return history

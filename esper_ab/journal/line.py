@@ -58,11 +58,11 @@ def stamp_text(stamp: datetime) -> str:
     return stamp.isoformat(timespec="milliseconds")
 
 
-def written(n: int, prev: str, stamp: datetime, event: AnyEvent) -> tuple[bytes, str]:
-    """Encode one line; return it and its CRC, which is the `prev` of the next line."""
-    when = stamp_text(stamp).encode()
-    what = msgspec.json.encode(event)
-    body = b'{"n":%d,"prev":"%s","t":"%s","event":%s' % (n, prev.encode(), when, what)
+def written(n: int, prev_crc: str, stamp: datetime, event: AnyEvent) -> tuple[bytes, str]:
+    """Encode one line; return it and its CRC, which is the `prev_crc` of the next line."""
+    time_bytes = stamp_text(stamp).encode()
+    event_bytes = msgspec.json.encode(event)
+    body = b'{"n":%d,"prev":"%s","t":"%s","event":%s' % (n, prev_crc.encode(), time_bytes, event_bytes)
     tail = _TAIL % zlib.crc32(body)
     return body + tail, tail[_CRC_IN_TAIL].decode()
 

@@ -35,31 +35,35 @@ def load(experiment_dir: Path) -> Loaded:
     """
     held = holder(experiment_dir) is not None
     path = experiment_dir / JOURNAL_NAME
-    reading = read(path)
-    first = next(reading, None)
-    if first is None and reading.torn_bytes and not held:
+    journal_reading = read(path)
+    first_event = next(journal_reading, None)
+    if first_event is None and journal_reading.torn_bytes and not held:
         raise JournalError(f"{path}, line 1: it is cut off, so nothing was recorded; launch the experiment again")
-    if first is None:
+    if first_event is None:
         raise UsageError(f"{path} is still empty; try again when the experiment has started")
-    if not isinstance(first, ExperimentStarted):
+    if not isinstance(first_event, ExperimentStarted):
         raise UsageError(f"{path} does not begin with experiment_started: not a journal of esper_ab")
-    with located(reading):
-        history = begin(first, keeps_records=False)
-        at = reading.intact_bytes
-        for event in reading:
+    with located(journal_reading):
+        history = begin(first_event, keeps_records=False)
+        offset = journal_reading.intact_bytes
+        for event in journal_reading:
             history.add(event)
             if isinstance(event, EpisodeRecorded):
-                history.run(event.record.run.name).episodes.leave_in(path, event.record.episode, at)
-            at = reading.intact_bytes
+                history.run(event.record.run.name).episodes.leave_in(path, event.record.episode, offset)
+            offset = journal_reading.intact_bytes
     return Loaded(
-        history=history, lines=reading.lines, wall_time=reading.wall_time, torn_bytes=reading.torn_bytes, held=held
+        history=history,
+        lines=journal_reading.lines,
+        wall_time=journal_reading.wall_time,
+        torn_bytes=journal_reading.torn_bytes,
+        held=held,
     )
 
 
 @contextmanager
-def located(reading: Reading) -> Iterator[None]:
+def located(journal_reading: Reading) -> Iterator[None]:
     """Add the file and the line to the error for an event that does not fit."""
     try:
         yield
     except Inconsistent as error:
-        raise reading.misfit(str(error)) from None
+        raise journal_reading.misfit(str(error)) from None

@@ -82,9 +82,11 @@ _decode_job = msgspec.json.Decoder(_RayJob).decode
 _UNKNOWN = Holder(pid=0, host="", started=0, since="")
 
 
-def _is_alive(named: Holder) -> bool:
+def _is_alive(named_holder: Holder) -> bool:
     """True if the holder runs; a process on another host is assumed to run."""
-    return named.pid > 0 and (named.host != os.uname().nodename or process_started(named.pid) == named.started)
+    return named_holder.pid > 0 and (
+        named_holder.host != os.uname().nodename or process_started(named_holder.pid) == named_holder.started
+    )
 
 
 class Lock:
@@ -123,8 +125,8 @@ class Lock:
             fcntl.fcntl(journal, fcntl.F_OFD_SETLK, _whole_file(fcntl.F_WRLCK))
         except (BlockingIOError, PermissionError):
             if _has_writer(journal):
-                by = "another process, whose .lock was removed; wait for it, stop it or choose another name"
-                raise UsageError(f"{self._experiment_dir} is in use by {by}") from None
+                holder_words = "another process, whose .lock was removed; wait for it, stop it or choose another name"
+                raise UsageError(f"{self._experiment_dir} is in use by {holder_words}") from None
         except OSError as error:
             raise _no_locks(self._experiment_dir / JOURNAL_NAME, error) from None
 
@@ -135,7 +137,7 @@ class Lock:
                 os.close(self._held.pop())
 
     def _sign(self) -> None:
-        own = Holder(
+        own_holder = Holder(
             pid=os.getpid(),
             host=os.uname().nodename,
             started=process_started(os.getpid()) or 0,
@@ -143,7 +145,7 @@ class Lock:
             slurm_job=os.environ.get("SLURM_JOB_ID", ""),
             ray_job=ray_job(os.environ.get(_RAY_JOB, "")),
         )
-        line = _add_crc(msgspec.json.encode(own))
+        line = _add_crc(msgspec.json.encode(own_holder))
         try:
             os.pwrite(self._held[0], line, 0)  # first, so that the file always begins with a whole line
             os.ftruncate(self._held[0], len(line))
@@ -161,8 +163,8 @@ def holder(experiment_dir: Path) -> Holder | None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        named = _read_holder(descriptor)
-        return named if _is_alive(named) else _unnamed_holder(experiment_dir)
+        named_holder = _read_holder(descriptor)
+        return named_holder if _is_alive(named_holder) else _unnamed_holder(experiment_dir)
     except OSError:  # the file system has no locks, so no process holds one
         return None
     finally:
@@ -180,35 +182,35 @@ def last_holder(experiment_dir: Path) -> Holder | None:
     except OSError:
         return None
     try:
-        named = _read_holder(descriptor)
+        named_holder = _read_holder(descriptor)
     finally:
         os.close(descriptor)
-    return named if _is_alive(named) else None
+    return named_holder if _is_alive(named_holder) else None
 
 
 def _acquire(experiment_dir: Path) -> int:
     """Return a descriptor that holds the lock on the file currently named `.lock`."""
-    for left in reversed(range(_TRIES)):
+    for tries_left in reversed(range(_TRIES)):
         descriptor = open_regular(experiment_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT, _MODE)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_current(experiment_dir / LOCK_NAME, descriptor):
                 os.fchmod(descriptor, _MODE)
                 return descriptor
-            by = _UNKNOWN
+            lock_holder = _UNKNOWN
         except BlockingIOError:
-            by = _read_holder(descriptor)
-            if not _is_alive(by):
-                by = _UNKNOWN
-                if left == 1 and _others_may_read(descriptor) and _unnamed_holder(experiment_dir) is None:
+            lock_holder = _read_holder(descriptor)
+            if not _is_alive(lock_holder):
+                lock_holder = _UNKNOWN
+                if tries_left == 1 and _others_may_read(descriptor) and _unnamed_holder(experiment_dir) is None:
                     remove_below(experiment_dir, LOCK_NAME)
         except OSError as error:
             os.close(descriptor)
             raise _no_locks(experiment_dir / LOCK_NAME, error) from None
         os.close(descriptor)
-        if left:
+        if tries_left:
             time.sleep(_TRY_S)
-    raise UsageError(f"{experiment_dir} is in use by {by}; wait for it, stop it or choose another name")
+    raise UsageError(f"{experiment_dir} is in use by {lock_holder}; wait for it, stop it or choose another name")
 
 
 def _no_locks(path: Path, error: OSError) -> UsageError:
@@ -244,25 +246,25 @@ def _unnamed_holder(experiment_dir: Path) -> Holder | None:
 
 def _has_writer(journal: int) -> bool:
     """True if another process holds a write lock on the journal."""
-    blocking = fcntl.fcntl(journal, fcntl.F_OFD_GETLK, _whole_file(fcntl.F_RDLCK))
-    return bool(struct.unpack(_FLOCK, blocking)[0] != fcntl.F_UNLCK)
+    blocking_lock = fcntl.fcntl(journal, fcntl.F_OFD_GETLK, _whole_file(fcntl.F_RDLCK))
+    return bool(struct.unpack(_FLOCK, blocking_lock)[0] != fcntl.F_UNLCK)
 
 
 def _whole_file(kind: int) -> bytes:
     return struct.pack(_FLOCK, kind, os.SEEK_SET, 0, 0, 0)
 
 
-def _add_crc(own: bytes) -> bytes:
+def _add_crc(holder_line: bytes) -> bytes:
     """Return the line of `.lock`, with a CRC: a damaged line could name another process, which `stop` would end."""
-    return b"%b %08x\n" % (own, zlib.crc32(own))
+    return b"%b %08x\n" % (holder_line, zlib.crc32(holder_line))
 
 
 def _read_holder(descriptor: int) -> Holder:
     line = os.pread(descriptor, 1000, 0).partition(b"\n")[0]
-    own = line.rpartition(b" ")[0]
+    holder_line = line.rpartition(b" ")[0]
     try:
-        if line + b"\n" == _add_crc(own):
-            return _decode_holder(own)
+        if line + b"\n" == _add_crc(holder_line):
+            return _decode_holder(holder_line)
         return _UNKNOWN
     except UNREADABLE:
         return _UNKNOWN

@@ -69,20 +69,20 @@ def mean_outcome(record: EpisodeRecord | EvaluationRecord | None) -> float | Non
     return _evaluated(record, "sampled", lambda env: env.outcome)
 
 
-def outcome_of(run: RunHistory, declared: str) -> float | None:
-    """Return the outcome by which a run is compared; `declared` as in the design.
+def outcome_of(run: RunHistory, outcome_kind: str) -> float | None:
+    """Return the outcome by which a run is compared; `outcome_kind` as in the design.
 
     Returns None until the run is evaluated and all its records exist. Also returns None if the run was given up or the
     number is not finite.
     """
     if run.evaluation is None or run.lost:
         return None
-    if declared == "evaluation":
+    if outcome_kind == "evaluation":
         return mean_outcome(run.evaluation)
     curve = run.columns.of("outcome")
     if len(curve) < run.spec.episodes:
         return None
-    return mean_known(in_window(curve, declared))
+    return mean_known(in_window(curve, outcome_kind))
 
 
 def entropy_change(run: RunHistory) -> float | None:
@@ -94,8 +94,8 @@ def entropy_change(run: RunHistory) -> float | None:
     entropies = [value for value, learns in zip(columns.of("entropy"), columns.of("learns"), strict=True) if learns]
     if len(entropies) < 2:
         return None
-    first, last = ends_of(entropies)
-    return None if first is None or last is None else last - first
+    first_mean, last_mean = ends_of(entropies)
+    return None if first_mean is None or last_mean is None else last_mean - first_mean
 
 
 def outcomes(history: History) -> dict[str, RunOutcome]:
@@ -108,21 +108,21 @@ def _evaluated(
 ) -> float | None:
     if evaluation is None:
         return None
-    return mean(value(played.result) for played in evaluation.episodes if played.actions == actions)
+    return mean(value(episode.result) for episode in evaluation.episodes if episode.actions == actions)
 
 
-def _outcome(run: RunHistory, declared: str) -> RunOutcome:
+def _outcome(run: RunHistory, outcome_kind: str) -> RunOutcome:
     evaluation = run.evaluation
-    sampled = partial(_evaluated, evaluation, "sampled")
+    sampled_mean = partial(_evaluated, evaluation, "sampled")
     return RunOutcome(
         run=run.ref,
-        outcome=outcome_of(run, declared),
+        outcome=outcome_of(run, outcome_kind),
         evaluated=mean_outcome(evaluation),
         greedy=_evaluated(evaluation, "greedy", lambda env: env.outcome),
-        failed=sampled(lambda env: float(env.failed)),
+        failed=sampled_mean(lambda env: float(env.failed)),
         entropy_change=entropy_change(run),
         training_area=mean_known(run.columns.of("outcome")),
-        measures={name: sampled(partial(measured, name)) for name in run.columns.measures},
+        measures={name: sampled_mean(partial(measured, name)) for name in run.columns.measures},
         rewards=_rewards(evaluation),
         digest=evaluation.digest if evaluation else None,
     )
@@ -136,6 +136,6 @@ def measured(name: str, env: EnvEpisode) -> float | None:
 def _rewards(evaluation: EvaluationRecord | None) -> dict[str, float | None]:
     if evaluation is None:
         return {}
-    sampled = [played.rewards for played in evaluation.episodes if played.actions == "sampled"]
-    modes = sorted({mode for rewards in sampled for mode in rewards})
-    return {mode: mean(rewards.get(mode) for rewards in sampled) for mode in modes}
+    sampled_rewards = [episode.rewards for episode in evaluation.episodes if episode.actions == "sampled"]
+    modes = sorted({mode for rewards in sampled_rewards for mode in rewards})
+    return {mode: mean(rewards.get(mode) for rewards in sampled_rewards) for mode in modes}

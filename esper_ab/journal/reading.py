@@ -78,30 +78,32 @@ class Reading(Iterator[AnyEvent]):
         """Wall time of the last event, ISO 8601; "" before the first."""
         return "" if self._stamp is None else stamp_text(self._stamp)
 
-    def misfit(self, why: str) -> JournalError:
-        """Return the error for the last line if it is intact but cannot come from esper_ab, for the reason `why`."""
-        return JournalError(f"{self._path}, line {self.lines}: intact, but {why}: not a journal of esper_ab")
+    def misfit(self, reason: str) -> JournalError:
+        """Return the error for a last line that is intact but cannot come from esper_ab; `reason` says why."""
+        return JournalError(f"{self._path}, line {self.lines}: intact, but {reason}: not a journal of esper_ab")
 
     def _verify(self, data: bytes) -> Line:
-        wrong = wrong_tail(data)
-        if wrong:
-            raise self._damaged(wrong)
+        tail_problem = wrong_tail(data)
+        if tail_problem:
+            raise self._damaged(tail_problem)
         try:
             line = decode(data)
         except UNREADABLE as error:
             if writer := other_writer(data):
                 raise OtherVersion(f"{self._path} was written by {writer}: read it with that version") from None
-            what = f"intact, but unknown to this version of esper_ab ({error}): read it with the version that wrote it"
-            raise OtherVersion(f"{self._path}, line {self.lines + 1}: {what}") from None
+            complaint = (
+                f"intact, but unknown to this version of esper_ab ({error}): read it with the version that wrote it"
+            )
+            raise OtherVersion(f"{self._path}, line {self.lines + 1}: {complaint}") from None
         if (line.n, line.prev) != (self.lines, self.last_crc):
             expected = f"expected n={self.lines} after {self.last_crc}"
             raise self._damaged(f"it is line n={line.n} after {line.prev}; {expected}")
         return line
 
-    def _damaged(self, what: str) -> JournalError:
+    def _damaged(self, complaint: str) -> JournalError:
         check = shell_command("tidy", self._path.parent, "--check")
         remedy = f"the {self.lines} before it are intact; `{check}` shows what can be recovered"
-        return JournalError(f"{self._path}, line {self.lines + 1}: {what}; {remedy}")
+        return JournalError(f"{self._path}, line {self.lines + 1}: {complaint}; {remedy}")
 
 
 def read(path: Path) -> Reading:

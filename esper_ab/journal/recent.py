@@ -42,20 +42,20 @@ def group_now(history: History, group: str) -> GroupNow:
     """Return the current numbers of `group`."""
     runs = history.of_group(group)
     counted_runs = [run for run in runs if not (run.left_out or run.lost)]
-    begun = [run.columns for run in runs if len(run.columns)]
+    begun_columns = [run.columns for run in runs if len(run.columns)]
 
-    def recent(name: str) -> float | None:
+    def recent_mean(name: str) -> float | None:
         """Return the mean over the last episodes of the latest replicate that has any."""
-        return mean_known(begun[-1].of(name)[-RECENT:]) if begun else None
+        return mean_known(begun_columns[-1].of(name)[-RECENT:]) if begun_columns else None
 
     return GroupNow(
         group=group,
         episodes=sum(len(run.columns) for run in counted_runs),
         of_episodes=sum(run.spec.episodes for run in counted_runs),
-        outcome=recent("outcome"),
-        reward=recent("reward"),
-        entropy=recent("entropy"),
-        seconds=recent("total_s"),
+        outcome=recent_mean("outcome"),
+        reward=recent_mean("reward"),
+        entropy=recent_mean("entropy"),
+        seconds=recent_mean("total_s"),
     )
 
 
@@ -66,10 +66,10 @@ def differences_now(history: History) -> tuple[DifferenceNow, ...]:
     """
     if not history.looks and history.design.anytime_after is None:
         return ()
-    declared = history.design.outcome_over
+    outcome_kind = history.design.outcome_over
     outcomes = dict[tuple[str, int], float]()
     for run in history.runs.values():
-        if (value := outcome_of(run, declared)) is not None:
+        if (value := outcome_of(run, outcome_kind)) is not None:
             outcomes[run.ref.group_id, run.ref.replicate] = value
     return tuple(_difference_now(contrast.a, contrast.b, outcomes) for contrast in history.design.comparisons)
 
@@ -95,6 +95,6 @@ def worked_s(history: History) -> float:
     """Return the longest working time of any lane in the records so far, in seconds."""
     lanes: defaultdict[str, float] = defaultdict(float)
     for run in history.runs.values():
-        evaluated = run.evaluation.timing.total_s if run.evaluation else 0.0
-        lanes[run.ref.device] += (run.warm_up_s or 0.0) + sum(run.columns.of("total_s")) + evaluated
+        evaluation_s = run.evaluation.timing.total_s if run.evaluation else 0.0
+        lanes[run.ref.device] += (run.warm_up_s or 0.0) + sum(run.columns.of("total_s")) + evaluation_s
     return max(lanes.values(), default=0.0)

@@ -34,10 +34,10 @@ class _Tail(Iterator[bytes]):
             data = file.read(_CHUNK_BYTES)
             if b"\n" not in data:
                 data += file.readline(LONGEST_LINE_BYTES + 1)
-        *whole, rest = data.split(b"\n")
+        *whole, unread_bytes = data.split(b"\n")
         self._whole.extend(line + b"\n" for line in whole)
-        if len(rest) > LONGEST_LINE_BYTES:
-            self._whole.append(rest)  # the reader refuses it
+        if len(unread_bytes) > LONGEST_LINE_BYTES:
+            self._whole.append(unread_bytes)  # the reader refuses it
         self._offset += sum(map(len, self._whole))
 
 

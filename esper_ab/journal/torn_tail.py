@@ -14,28 +14,28 @@ from esper_ab.journal.lock import JOURNAL_NAME
 _COPY_BYTES = 1 << 20
 
 
-def cut_off(experiment_dir: Path, at: int, lines: int) -> Path:
-    """Truncate the journal to its first `at` bytes, which hold `lines` lines; return the file that keeps the rest.
+def cut_off(experiment_dir: Path, offset: int, lines: int) -> Path:
+    """Truncate the journal to its first `offset` bytes, which hold `lines` lines; return the file that keeps the rest.
 
     The rest is on disk before the journal is truncated, so it is never lost. If OSError is raised, the journal is
     unchanged.
     """
-    kept, descriptor = _new_file(experiment_dir, f"{JOURNAL_NAME}.torn-{lines}")
+    kept_file, descriptor = _new_file(experiment_dir, f"{JOURNAL_NAME}.torn-{lines}")
     with os.fdopen(open_regular(experiment_dir / JOURNAL_NAME, os.O_RDWR), "r+b") as journal:
         try:
-            journal.seek(at)
+            journal.seek(offset)
             while part := journal.read(_COPY_BYTES):
                 write_all(descriptor, part)
             os.fsync(descriptor)
             sync_folder(experiment_dir)
         except OSError:
-            remove_below(experiment_dir, kept.name)
+            remove_below(experiment_dir, kept_file.name)
             raise
         finally:
             os.close(descriptor)
-        journal.truncate(at)
+        journal.truncate(offset)
         os.fsync(journal.fileno())
-    return kept
+    return kept_file
 
 
 def _new_file(folder: Path, name: str) -> tuple[Path, int]:

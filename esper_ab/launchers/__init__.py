@@ -44,9 +44,9 @@ class KeyExchange:
     A worker waits until its key is known, because libzmq gives up a connection that was refused once.
     """
 
-    def __init__(self, ours: socket.socket) -> None:
-        """`ours`: the coordinator's end of the socket pair."""
-        self._ours = ours
+    def __init__(self, our_socket: socket.socket) -> None:
+        """`our_socket`: the coordinator's end of the socket pair."""
+        self._ours = our_socket
 
     @property
     def descriptor(self) -> int:
@@ -181,26 +181,28 @@ class Launcher:
         if not self._devices:
             return
         for lane in lanes:
-            where = f"launcher {self.name} on {lane.name}"
+            subject = f"launcher {self.name} on {lane.name}"
             # Without nodes, a lane on the CPU is not bound to a core: this machine shares its cores among all of them.
             bound = [device for device in lane.devices if self.nodes or not device.startswith("cpu:")]
-            lacking = [device for device in bound if device not in self._devices]
-            if lacking:
-                kind = lacking[0].partition(":")[0]
+            missing_devices = [device for device in bound if device not in self._devices]
+            if missing_devices:
+                kind = missing_devices[0].partition(":")[0]
                 same_kind = [name for name in self._devices if name.partition(":")[0] == kind]
                 span = f"only {same_kind[0]} to {same_kind[-1]}" if same_kind else "nor any other of its kind"
-                raise UsageError(f"{where}: there is no {lacking[0]} now, {span}; use as many devices as planned")
+                raise UsageError(
+                    f"{subject}: there is no {missing_devices[0]} now, {span}; use as many devices as planned"
+                )
             devices = [self._devices[device] for device in lane.devices if device in self._devices]
-            for planned, device in zip(lane.titles, devices, strict=False):
-                if planned != device.title:
+            for planned_title, device in zip(lane.titles, devices, strict=False):
+                if planned_title != device.title:
                     raise UsageError(
-                        f"{where}: {device.name} is {device.title or 'a core'}{_name_node(device)}, but the plan was "
-                        f"made for {planned or 'a core'}: a run never changes the kind of its devices; continue "
+                        f"{subject}: {device.name} is {device.title or 'a core'}{_name_node(device)}, but the plan was "
+                        f"made for {planned_title or 'a core'}: a run never changes the kind of its devices; continue "
                         "on a machine that has them"
                     )
             if len({device.node for device in devices}) > 1:
                 across = " and ".join(f"{device.name}{_name_node(device)}" for device in devices)
-                raise UsageError(f"{where}: one run would be on two nodes ({across}); choose devices with --devices")
+                raise UsageError(f"{subject}: one run would be on two nodes ({across}); choose devices with --devices")
 
     def reserve(self, lanes: Sequence[Lane]) -> None:
         """Reserve everything that the workers of these lanes need; if that is impossible, reserve nothing.

@@ -42,8 +42,8 @@ def call(entry: str, order: WorkerOrder, coordinator: socket.socket | None = Non
             if not introduce(order, coordinator.fileno(), coordinator.fileno()):
                 return
     module, _, function = entry.partition(":")
-    main: Callable[[WorkerOrder], Any] = getattr(import_own(module), function)
-    main(order)
+    main_function: Callable[[WorkerOrder], Any] = getattr(import_own(module), function)
+    main_function(order)
 
 
 def call_in_process(entry: str, order: WorkerOrder, coordinator: socket.socket | None = None) -> None:

@@ -83,19 +83,19 @@ class ProcessLauncher(Launcher):
         return Child(lambda standard: self._request(True, module, _BE_A_PROGRAM, [module], standard), line)
 
     def start(self, order: WorkerOrder) -> LocalWorker:
-        ours, theirs = socket.socketpair() if order.server_key else (None, None)
+        our_socket, their_socket = socket.socketpair() if order.server_key else (None, None)
         try:
             words = [self.entry, msgspec.json.encode(order).decode()]
-            descriptors = [theirs.fileno()] if theirs is not None else []
+            descriptors = [their_socket.fileno()] if their_socket is not None else []
             process = self._started(order.needs_torch, order.identity, self.be_a_worker, words, descriptors)
         except OSError:
-            if ours is not None:
-                ours.close()
+            if our_socket is not None:
+                our_socket.close()
             raise
         finally:
-            if theirs is not None:
-                theirs.close()
-        return LocalWorker(order.identity, process, KeyExchange(ours) if ours else None)
+            if their_socket is not None:
+                their_socket.close()
+        return LocalWorker(order.identity, process, KeyExchange(our_socket) if our_socket else None)
 
     def _started(
         self, needs_torch: bool, name: str, function: str, words: Sequence[str], descriptors: Sequence[int]
@@ -116,8 +116,8 @@ class ProcessLauncher(Launcher):
         All workers of an experiment need torch or none does, so the start process of an earlier experiment or of the
         preflight is replaced if it differs in that; it has no children any more.
         """
-        existing = self._start_process
-        if existing is not None and (existing.has_ended or existing.has_torch != needs_torch):
+        running_process = self._start_process
+        if running_process is not None and (running_process.has_ended or running_process.has_torch != needs_torch):
             self._give_up_start_process()
         if self._start_process is None:
             self._start_process = StartProcess(self.entry.partition(":")[0], has_torch=needs_torch)

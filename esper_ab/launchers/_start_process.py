@@ -110,8 +110,8 @@ class StartedProcess:
             return False
         data, descriptors, *_ = socket.recv_fds(self._answers, _ANSWER_BYTES, 1)
         match data.decode().split(" ", 2):
-            case ["started", pid, why]:
-                self._take(int(pid), descriptors, why)
+            case ["started", pid, spawn_reason]:
+                self._take(int(pid), descriptors, spawn_reason)
             case ["failed", number]:
                 raise OSError(int(number), os.strerror(int(number)))
             case ["ended", status]:
@@ -120,13 +120,13 @@ class StartedProcess:
                 self._end_after_the_start_process()
         return True
 
-    def _take(self, pid: int, descriptors: Sequence[int], why: str) -> None:
+    def _take(self, pid: int, descriptors: Sequence[int], spawn_reason: str) -> None:
         if not descriptors:  # the kernel could not pass it
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         self.pid = pid
-        self.spawned_because = why
+        self.spawned_because = spawn_reason
         (self._pidfd,) = descriptors
 
     def _end_after_the_start_process(self) -> None:
@@ -147,22 +147,22 @@ class StartProcess:
         `has_torch`: whether it imports torch for its children; False for workers that only guard a command.
         """
         self.has_torch = has_torch
-        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._requests, their_socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # It inherits the mask, so signals that a terminal (Ctrl-C, hang-up) or timeout(1) (SIGTERM) sends to the whole
         # group do not reach it.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SENT_TO_ALL)
+        mask_before = signal.pthread_sigmask(signal.SIG_BLOCK, _SENT_TO_ALL)
         try:
             process = subprocess.Popen(
-                child_command(_MODULE, str(theirs.fileno()), entry, _MODULES[has_torch]),
-                pass_fds=[theirs.fileno()],
+                child_command(_MODULE, str(their_socket.fileno()), entry, _MODULES[has_torch]),
+                pass_fds=[their_socket.fileno()],
                 env=child_environment(os.environ),
             )
         except OSError:
             self._requests.close()
             raise
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            theirs.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask_before)
+            their_socket.close()
         self._process = process
         self.close = weakref.finalize(self, _end, self._requests, process)
 
@@ -176,10 +176,10 @@ class StartProcess:
         It has this process's environment, working directory, sys.path and signal mask. Raises ConnectionError if the
         start process has ended, and OSError if no descriptor is free.
         """
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        our_socket, their_socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             with (
-                theirs,
+                their_socket,
                 _memory_file(
                     {
                         "name": name,
@@ -192,11 +192,11 @@ class StartProcess:
                     }
                 ) as request,
             ):
-                socket.send_fds(self._requests, [b"\0"], [theirs.fileno(), request, *descriptors])
+                socket.send_fds(self._requests, [b"\0"], [their_socket.fileno(), request, *descriptors])
         except OSError:
-            ours.close()
+            our_socket.close()
             raise
-        return StartedProcess(ours)
+        return StartedProcess(our_socket)
 
 
 @contextmanager

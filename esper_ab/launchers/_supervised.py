@@ -98,9 +98,9 @@ class PipedSupervisor:
         with self._stdout:
             yield from self._stdout
         self._process.wait()
-        last_line = read_end(self._complaint).decode(errors="replace").strip().splitlines()[-1:]
+        last_words = read_end(self._complaint).decode(errors="replace").strip().splitlines()[-1:]
         os.close(self._complaint)
-        raise ConnectionError(*last_line)
+        raise ConnectionError(*last_words)
 
     def write(self, line: bytes) -> None:
         self._stdin.write(line)
@@ -186,7 +186,7 @@ class NodeSupervisor:
         self._carrier.dismiss()
 
     def _read(self) -> None:
-        why = ""
+        error_text = ""
         try:
             for line in self._carrier.lines():
                 try:
@@ -194,11 +194,11 @@ class NodeSupervisor:
                 except UNREADABLE:  # the sender is not our supervisor
                     self._carrier.kill()
         except ConnectionError as error:
-            why = str(error)
+            error_text = str(error)
         except OSError as error:  # it may still run, but cannot be heard any more
-            why = str(error)
+            error_text = str(error)
             self._carrier.kill()
-        reason = f": {why}" if why else ""
+        reason = f": {error_text}" if error_text else ""
         with self.changed:
             self._lost = f"was lost with its supervisor on {self.node}{reason}"
             self._lose()
@@ -213,15 +213,15 @@ class NodeSupervisor:
         worker = self._workers.get(message.name)
         if worker is None:
             return
-        how = ""
+        complaint = ""
         if isinstance(message, WorkerEnded):
             if message.status == NOT_STARTED:
-                how = f"could not be started on {self.node}: {message.complaint}"
+                complaint = f"could not be started on {self.node}: {message.complaint}"
             else:
                 _note(worker.order, message.complaint)
         with self.changed:
             if isinstance(message, WorkerEnded):
-                worker.end(message.status, how)
+                worker.end(message.status, complaint)
                 del self._workers[message.name]
             else:
                 worker.public_key = message.line if link_keys.is_public_key(message.line) else ""
@@ -276,9 +276,9 @@ class NodeWorker:
         self.public_key: str | None = None  # known once the worker has sent its first line; "" if that was no key
         self.keys: KeyExchange | None = _NodeKeys(self, supervisor) if order.server_key else None
 
-    def end(self, exitcode: int, how: str) -> None:
+    def end(self, exitcode: int, end_words: str) -> None:
         """Record that the worker has ended; call it with the supervisor's lock held."""
-        self.ended_how = how
+        self.ended_how = end_words
         self.exitcode = exitcode
         if self.public_key is None:
             self.public_key = ""

@@ -39,8 +39,8 @@ class InlineWorker:
         self._theirs: socket.socket | None = None
         try:
             if order.server_key:
-                ours, self._theirs = socket.socketpair()
-                self.keys = KeyExchange(ours)
+                our_socket, self._theirs = socket.socketpair()
+                self.keys = KeyExchange(our_socket)
             self._thread = threading.Thread(target=self._run, name=order.identity, daemon=True)
             self._thread.start()
         except (OSError, RuntimeError) as error:

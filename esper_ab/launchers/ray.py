@@ -93,28 +93,29 @@ class RayLauncher(Launcher):
 
         A node is named after its host, with the start of Ray's id if several nodes have the same host.
         """
-        alive = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
-        usable = [node for node in alive if self._labels.items() <= node.get("Labels", {}).items()]
-        if not usable:
+        living_nodes = [node for node in self._ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+        usable_nodes = [node for node in living_nodes if self._labels.items() <= node.get("Labels", {}).items()]
+        if not usable_nodes:
             labels = ", ".join(f"{key}={value}" for key, value in self._labels.items())
-            with_labels = f" with {labels}" if labels else ""
+            labels_words = f" with {labels}" if labels else ""
             raise UsageError(
-                f"launcher ray: no node{with_labels} has a CPU; the cluster has {len(alive)} other nodes with CPUs"
+                f"launcher ray: no node{labels_words} has a CPU; the cluster has {len(living_nodes)} other nodes with "
+                "CPUs"
             )
-        hosts = [node["NodeManagerHostname"] for node in usable]
-        named: dict[str, Node] = {}
-        for node, host in zip(usable, hosts, strict=True):
+        hosts = [node["NodeManagerHostname"] for node in usable_nodes]
+        nodes_by_number: dict[str, Node] = {}
+        for node, host in zip(usable_nodes, hosts, strict=True):
             number = node["NodeID"]
             resources = node["Resources"]
             name = host if hosts.count(host) == 1 else f"{host}/{number[:_ID_CHARACTERS]}"
-            named[number] = Node(name=name, cores=int(resources["CPU"]), gpus=int(resources.get("GPU", 0)))
-        return dict(sorted(named.items(), key=lambda item: item[1].name))
+            nodes_by_number[number] = Node(name=name, cores=int(resources["CPU"]), gpus=int(resources.get("GPU", 0)))
+        return dict(sorted(nodes_by_number.items(), key=lambda item: item[1].name))
 
     def begin(self, node: str, module: str, line: bytes) -> Errand:
         """Run the module in an actor that reserves no resources of the node."""
         number = self._find_id(node)
-        where = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(number, soft=False)
-        actor = self._actor(where, {})
+        strategy = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(number, soft=False)
+        actor = self._actor(strategy, {})
         self._visible[node] = actor.visible.remote()
         return RayErrand(self._ray, actor, node, child_command(module, elsewhere=True), line)
 
@@ -125,17 +126,17 @@ class RayLauncher(Launcher):
                 return number
         raise KeyError(name)
 
-    def _actor(self, where: Any, part: Mapping[str, float]) -> Any:
+    def _actor(self, strategy: Any, part: Mapping[str, float]) -> Any:
         """Make an actor that reserves `part` of the resources."""
-        made = self._ray.remote(Actor).options(
-            scheduling_strategy=where,
+        actor_options = self._ray.remote(Actor).options(
+            scheduling_strategy=strategy,
             max_restarts=0,
             max_task_retries=0,
             max_concurrency=_AT_ONCE,
             num_cpus=part.get("CPU", 0),
             num_gpus=part.get("GPU", 0),
         )
-        return made.remote(str(Path.cwd()))
+        return actor_options.remote(str(Path.cwd()))
 
     def check_lanes(self, lanes: Sequence[Lane]) -> None:
         super().check_lanes(lanes)
@@ -152,10 +153,10 @@ class RayLauncher(Launcher):
         try:
             self._await_group(lanes)
             for name, (place, part) in parts(lanes).items():
-                where = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
+                strategy = self._ray.util.scheduling_strategies.PlacementGroupSchedulingStrategy(
                     self._group, placement_group_bundle_index=place
                 )
-                self._lanes[name] = _LaneSupervisor(self._ray, partial(self._actor, where, part))
+                self._lanes[name] = _LaneSupervisor(self._ray, partial(self._actor, strategy, part))
             self._await_supervisors()
         except BaseException:
             self.release()
@@ -166,30 +167,31 @@ class RayLauncher(Launcher):
 
         After a time limit, raises UsageError, which names the free resources.
         """
-        began = time.monotonic()
+        begin_s = time.monotonic()
         warned = False
-        waiting = f"{counted(len(lanes), 'lane')}, {lanes[0].name} to {lanes[-1].name},"
+        lanes_words = f"{counted(len(lanes), 'lane')}, {lanes[0].name} to {lanes[-1].name},"
         while not self._group.wait(_LOOK_S):
-            waited_s = time.monotonic() - began
+            waited_s = time.monotonic() - begin_s
             if waited_s > self._wait_s:
                 raise UsageError(
-                    f"launcher ray: {waiting} got no resources within {self._wait_s:.0f} s; Ray grants all or none: "
+                    f"launcher ray: {lanes_words} got no resources within {self._wait_s:.0f} s; Ray grants all or "
+                    "none: "
                     f"{self._describe_free()}. Wait for other jobs to end (`ray status`), use fewer --devices, "
                     "or wait longer with --ray-wait"
                 )
             if waited_s > _SAY_S and not warned:
                 warned = True
                 sys.stderr.write(
-                    f"warning: {waiting} wait for resources in Ray's cluster, up to {self._wait_s:.0f} s: "
+                    f"warning: {lanes_words} wait for resources in Ray's cluster, up to {self._wait_s:.0f} s: "
                     f"{self._describe_free()}\n"
                 )
 
     def _describe_free(self) -> str:
         """Say how much of the cluster is free."""
-        free = self._ray.available_resources()
+        free_resources = self._ray.available_resources()
         total = self._ray.cluster_resources()
         kinds = [kind for kind in ("CPU", "GPU") if total.get(kind)]
-        return ", ".join(f"{free.get(kind, 0):.0f} of {total[kind]:.0f} {kind}s are free" for kind in kinds)
+        return ", ".join(f"{free_resources.get(kind, 0):.0f} of {total[kind]:.0f} {kind}s are free" for kind in kinds)
 
     def _await_supervisors(self) -> None:
         """Wait until every lane has its supervisor. Raises UsageError if a supervisor cannot start."""
@@ -214,27 +216,28 @@ class RayLauncher(Launcher):
         Raises OSError (EHOSTUNREACH) while Ray has no node for the lane, and UsageError if Ray has moved the lane to a
         node that no preflight has checked.
         """
-        number, _, dealt = self._lanes[order.lane.name].place()
+        number, _, assigned_gpus = self._lanes[order.lane.name].place()
         if number not in self._names:
             raise UsageError(
                 f"launcher ray on {order.lane.name}: Ray has moved it to node {number[:_ID_CHARACTERS]}, which no "
                 "preflight has checked: resume the experiment, which checks it"
             )
         node = self._names[number].name
-        lane = msgspec.structs.replace(order.lane, uuids=self._uuids(order.lane, node, dealt))
+        lane = msgspec.structs.replace(order.lane, uuids=self._uuids(order.lane, node, assigned_gpus))
         return msgspec.structs.replace(order, lane=lane, node=node)
 
-    def _uuids(self, lane: Lane, node: str, dealt: Sequence[str]) -> tuple[str, ...]:
+    def _uuids(self, lane: Lane, node: str, assigned_gpus: Sequence[str]) -> tuple[str, ...]:
         """Return the UUIDs of the GPUs that Ray has assigned on `node`; for a lane on cores, "" for each core."""
         if lane.devices[0].startswith("cpu:"):
             return ("",) * len(lane.devices)
-        present = [device.uuid for device in self._devices.values() if device.node == node and device.uuid]
-        visible = answer(self._ray, self._visible[node], _BEGIN_S)
-        uuids = uuids_of(dealt, visible, present)
+        present_uuids = [device.uuid for device in self._devices.values() if device.node == node and device.uuid]
+        visible_variable = answer(self._ray, self._visible[node], _BEGIN_S)
+        uuids = uuids_of(assigned_gpus, visible_variable, present_uuids)
         if len(uuids) != len(lane.devices):
             raise UsageError(
-                f"launcher ray on {lane.name}: Ray has assigned GPU {', '.join(dealt) or 'none'} on {node}, but the "
-                f"preflight found {', '.join(present) or 'none'} there"
+                f"launcher ray on {lane.name}: Ray has assigned GPU {', '.join(assigned_gpus) or 'none'} on {node}, "
+                "but the "
+                f"preflight found {', '.join(present_uuids) or 'none'} there"
             )
         return tuple(uuids)
 
@@ -316,35 +319,36 @@ def _connect(ray: Any, address: str) -> None:
     # prevents that. What concerns an experiment is reported in our own words; the rest is in Ray's logs.
     if hasattr(ray._private.worker, "print_to_stdstream"):
         ray._private.worker.print_to_stdstream = lambda *_, **__: None
-    folder = private_folder(below=_BELOW_CHARS) if address in ("", "local") else None
-    own: dict[str, Any] = {}
+    folder = private_folder(extra_chars=_BELOW_CHARS) if address in ("", "local") else None
+    own_options: dict[str, Any] = {}
     if folder is not None:
-        own = {"include_dashboard": False, "object_store_memory": _STORE_BYTES, "_temp_dir": str(folder)}
+        own_options = {"include_dashboard": False, "object_store_memory": _STORE_BYTES, "_temp_dir": str(folder)}
         atexit.register(_end, ray, folder)
-    before = dict(os.environ)
+    variables_before = dict(os.environ)
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     try:
-        ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **own)
+        ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **own_options)
     except Exception as error:  # noqa: BLE001  Ray raises all kinds, the base class among them
-        where = f"found at {address}" if address else "could be started on this machine"
+        cluster_words = f"found at {address}" if address else "could be started on this machine"
         raise UsageError(
-            f"launcher ray: no Ray cluster {where} ({in_one_line(error)}); start one with `ray start` and pass its "
+            f"launcher ray: no Ray cluster {cluster_words} ({in_one_line(error)}); start one with `ray start` and pass "
+            "its "
             "address with --ray-address"
         ) from None
     finally:
-        _take_back_variables(before)
+        _take_back_variables(variables_before)
         limit_softly(resource.RLIMIT_NOFILE, files)  # Ray raises it
 
 
-def _take_back_variables(before: Mapping[str, str]) -> None:
+def _take_back_variables(variables_before: Mapping[str, str]) -> None:
     """Undo what Ray has set for itself, such as PYTHONBREAKPOINT: users' programs inherit the user's variables."""
     for name in tuple(os.environ):
         if name.startswith(OF_A_JOB):
             continue
-        if name not in before:
+        if name not in variables_before:
             del os.environ[name]
         else:
-            os.environ[name] = before[name]
+            os.environ[name] = variables_before[name]
 
 
 def _end(ray: Any, folder: Path) -> None:

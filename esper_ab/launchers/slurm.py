@@ -57,9 +57,9 @@ class SlurmLauncher(Launcher):
     def __init__(self, entry: str = "", transport: Transport | None = None) -> None:
         """Raises UsageError if this process is outside an allocation, or if the transport is ipc."""
         super().__init__(entry, transport)
-        if missing := next((variable for variable in (_JOB, _NODELIST) if variable not in os.environ), ""):
+        if missing_variable := next((variable for variable in (_JOB, _NODELIST) if variable not in os.environ), ""):
             raise UsageError(
-                f"launcher slurm must run inside a Slurm allocation, but {missing} is not set: "
+                f"launcher slurm must run inside a Slurm allocation, but {missing_variable} is not set: "
                 "`esper-ab slurm-script` prints a script for sbatch; or launch inside salloc"
             )
         if shutil.which("srun") is None:
@@ -77,13 +77,13 @@ class SlurmLauncher(Launcher):
 
     def _supervisor(self, node: str) -> NodeSupervisor:
         """Return the node's supervisor; start a new one if the last is gone or failed to end a worker."""
-        known = self._supervisors[node]
-        if not known or not known[-1].is_reliable:
+        node_supervisors = self._supervisors[node]
+        if not node_supervisors or not node_supervisors[-1].is_reliable:
             step = [*_SRUN, f"--nodelist={node}", "--job-name=workers", *isolated_command(supervisor.__file__)]
-            known.append(NodeSupervisor(node, partial(PipedSupervisor, step)))
-            for earlier in known[-2:-1]:
-                earlier.give_up()
-        return known[-1]
+            node_supervisors.append(NodeSupervisor(node, partial(PipedSupervisor, step)))
+            for earlier_supervisor in node_supervisors[-2:-1]:
+                earlier_supervisor.give_up()
+        return node_supervisors[-1]
 
     def release(self) -> None:
         supervisors = list(chain.from_iterable(self._supervisors.values()))
@@ -116,22 +116,22 @@ def expand_cores(text: str) -> list[int]:
 
 def _own_address(nodes: Sequence[str]) -> str:
     """Return this machine's IPv4 address on the route to the other nodes, at which those nodes can reach it."""
-    own_node = os.environ.get("SLURMD_NODENAME", nodes[0])
-    other = next((node for node in nodes if node != own_node), "")
-    if not other:
+    first_node = os.environ.get("SLURMD_NODENAME", nodes[0])
+    other_node = next((node for node in nodes if node != first_node), "")
+    if not other_node:
         return "127.0.0.1"
-    address = re.search(r"\bNodeAddr=(\S+)", _ask("-o", "show", "node", other))
+    address = re.search(r"\bNodeAddr=(\S+)", _ask("-o", "show", "node", other_node))
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as route:
-            route.connect((address[1] if address else other, _ANY_PORT))
+            route.connect((address[1] if address else other_node, _ANY_PORT))
             return str(route.getsockname()[0])
     except OSError as error:
-        raise UsageError(f"launcher slurm: cannot reach node {other} by IPv4: {error}") from None
+        raise UsageError(f"launcher slurm: cannot reach node {other_node} by IPv4: {error}") from None
 
 
 def _ask(*arguments: str) -> str:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["scontrol", *arguments],
             capture_output=True,
             text=True,
@@ -140,9 +140,9 @@ def _ask(*arguments: str) -> str:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        last_line = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1:]
-        raise UsageError(f"launcher slurm: scontrol {' '.join(arguments)}: {''.join(last_line)}") from None
-    return done.stdout
+        last_words = (getattr(error, "stderr", "") or str(error)).strip().splitlines()[-1:]
+        raise UsageError(f"launcher slurm: scontrol {' '.join(arguments)}: {''.join(last_words)}") from None
+    return process.stdout
 
 
 LAUNCHER: LauncherFactory = SlurmLauncher

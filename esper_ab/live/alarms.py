@@ -11,25 +11,25 @@ from esper_ab.journal.fold import History
 class Alarms:
     """Formats incidents: call `line` for each incident, and `counts` at the end."""
 
-    def __init__(self, before: History | None) -> None:
-        """Count the pathologies in `before`, the history before the view opened, without showing them again."""
+    def __init__(self, history_before: History | None) -> None:
+        """Count the pathologies in `history_before`, the history before the view opened, without showing them again."""
         self._runs: dict[tuple[str, str], dict[str, None]] = {}  # group and kind -> runs, in order
         self._repeated: set[tuple[str, str]] = set()  # seen again after they were shown
-        if before is not None:
-            for entry in before.incidents:
+        if history_before is not None:
+            for entry in history_before.incidents:
                 if entry.category == "ppo_pathology":
-                    self._runs.setdefault(_key(entry, before), {}).setdefault(entry.run_name)
+                    self._runs.setdefault(_key(entry, history_before), {}).setdefault(entry.run_name)
 
     def line(self, entry: Incident, history: History) -> str:
         """Return the line to show; "" for a pathology that an earlier run of the group already had."""
         if entry.category == "ppo_pathology":
-            befell = self._runs.setdefault(_key(entry, history), {})
-            befell.setdefault(entry.run_name)
-            if len(befell) > 1:
+            affected_runs = self._runs.setdefault(_key(entry, history), {})
+            affected_runs.setdefault(entry.run_name)
+            if len(affected_runs) > 1:
                 self._repeated.add(_key(entry, history))
                 return ""
-        about = f" {entry.run_name}" if entry.run_name else ""
-        return f"! {entry.category}{about}: {visible_line(entry.detail)}"
+        run_words = f" {entry.run_name}" if entry.run_name else ""
+        return f"! {entry.category}{run_words}: {visible_line(entry.detail)}"
 
     def counts(self) -> list[str]:
         """Return a line with the number of runs for each pathology of which `line` showed only a group's first run."""

@@ -36,11 +36,11 @@ _ESCAPES = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")  # colours and cursor movement
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Inside this context, show the text `what` on stderr, if stderr is a terminal that can erase text."""
+def waiting(activity: str) -> Iterator[None]:
+    """Inside this context, show the text `activity` on stderr, if stderr is a terminal that can erase text."""
     can_erase = sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     if can_erase:
-        _show(f"{what} …")
+        _show(f"{activity} …")
     try:
         yield
     finally:
@@ -188,14 +188,14 @@ class Fallback:
         """Move held output to the file, if it can be opened by now."""
         if self._held is None or (file := self._open()) is None:
             return
-        held = self._held
+        held_file = self._held
         self._held = None
         with suppress(OSError):
-            os.write(file, os.pread(held, os.fstat(held).st_size, 0))
+            os.write(file, os.pread(held_file, os.fstat(held_file).st_size, 0))
         for descriptor in self._replaced:
             os.dup2(file, descriptor)
         os.close(file)
-        os.close(held)
+        os.close(held_file)
 
 
 class _Survivor(io.RawIOBase):

@@ -39,9 +39,13 @@ def follow_view(experiment_dir: Path) -> None:
                     view.tick()
         await_report(experiment_dir, viewer)
     except KeyboardInterrupt:
-        again = shell_command("status", experiment_dir, "--follow")
+        status_command = shell_command("status", experiment_dir, "--follow")
         end = shell_command("stop", experiment_dir)
-        click.echo(typeable(f"\nview closed; the experiment continues. To follow it again: {again}; to stop it: {end}"))
+        click.echo(
+            typeable(
+                f"\nview closed; the experiment continues. To follow it again: {status_command}; to stop it: {end}"
+            )
+        )
         return
     if console.is_terminal:
         click.echo(typeable(_last_words(experiment_dir, viewer)))
@@ -98,12 +102,12 @@ def _last_words(experiment_dir: Path, viewer: Viewer) -> str:
     if viewer.state == "finished":
         verdicts, _ = reported(experiment_dir, viewer.history)
         lines = [line for verdict in verdicts for line in verdict.lines]
-        rest = "the rest" if lines else "the verdict"
+        rest_words = "the rest" if lines else "the verdict"
         report = shell_command("report", experiment_dir)
-        return "\n".join([f"{name}: finished; `{report}` shows {rest}", *lines])
-    why = ""
+        return "\n".join([f"{name}: finished; `{report}` shows {rest_words}", *lines])
+    reason = ""
     if viewer.state == "stale":
-        why = ", because its coordinator is gone"
+        reason = ", because its coordinator is gone"
     elif ended and ended.detail:
-        why = f": {visible_line(ended.detail)}"
-    return f"{name}: {viewer.state}{why}; `{shell_command('resume', experiment_dir)}` continues it"
+        reason = f": {visible_line(ended.detail)}"
+    return f"{name}: {viewer.state}{reason}; `{shell_command('resume', experiment_dir)}` continues it"

@@ -28,8 +28,8 @@ class Warnings:
             with suppress(OSError):  # stderr may be a file on the full disk; reported later in that case
                 sys.stderr.write(typeable(f"warning: {visible(event)}\n"))
         elif self._incidents and isinstance(event, events.Incident) and event.category in _TOLD:
-            about = f"{event.run_name}: " if event.run_name else ""
-            sys.stderr.write(typeable(f"warning: {about}{visible_line(event.detail)}\n"))
+            run_words = f"{event.run_name}: " if event.run_name else ""
+            sys.stderr.write(typeable(f"warning: {run_words}{visible_line(event.detail)}\n"))
 
 
 class Narration:
@@ -52,10 +52,10 @@ def describe_event(event: events.AnyEvent) -> str | None:
         case events.RunStarted():
             return f"{event.run.name} started on {event.run.device}"
         case events.RunReady():
-            ready = f"{event.run.name} ready after {event.warm_up_s:.1f} s"
+            ready_words = f"{event.run.name} ready after {event.warm_up_s:.1f} s"
             if event.milestone:
-                return f"{ready}, resuming after episode {event.milestone - 1}"
-            return ready
+                return f"{ready_words}, resuming after episode {event.milestone - 1}"
+            return ready_words
         case events.EpisodeRecorded(record=record):
             outcome = _number(mean_outcome(record))
             return f"{record.run.name} episode {record.episode}: outcome {outcome}, {record.timing.total_s:.1f} s"

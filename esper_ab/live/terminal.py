@@ -161,22 +161,22 @@ class LiveView:
 
     def _total(self) -> float:
         """Return how much work is now planned, counted in episodes, without runs that will never start."""
-        left = self._planned
+        remaining_specs = self._planned
         if self._history is not None:
-            left = [run.spec for run in self._history.runs.values() if not (run.left_out or run.lost)]
-        return sum(spec.episodes + evaluation_work(spec) for spec in left)
+            remaining_specs = [run.spec for run in self._history.runs.values() if not (run.left_out or run.lost)]
+        return sum(spec.episodes + evaluation_work(spec) for spec in remaining_specs)
 
     def _done(self) -> float:
         """Return how much work is done, counted in episodes, including work from before this view was created."""
         if self._history is None:
             return 0.0
-        done = 0.0
+        done_episodes = 0.0
         for name, run in self._history.runs.items():
             if run.lost:
                 continue
             evaluation = evaluation_work(run.spec) if run.evaluation else 0.0
-            done += len(run.columns) + evaluation + self._within.get(name, 0.0)
-        return done
+            done_episodes += len(run.columns) + evaluation + self._within.get(name, 0.0)
+        return done_episodes
 
     def tick(self, *, now: bool = False) -> None:
         """Redraw if enough time has passed since the last redraw; with `now`, redraw at once."""
@@ -188,21 +188,21 @@ class LiveView:
 
     def _line(self, event: MilestoneReleased, history: History) -> None:
         """Print a line for a barrier, unless the previous line was printed within the last minute."""
-        now = self._clock()
-        if now - self._lined < _LINE_S:
+        now_s = self._clock()
+        if now_s - self._lined < _LINE_S:
             return
-        self._lined = now
+        self._lined = now_s
         groups = "; ".join(_summarise(history, group) for group in history.groups)
         total = max(self._total(), 1e-9)
-        done = min(self._done(), total)  # work that a restart repeats is counted twice
-        pace = (done - self._before) / max(now - self._began, 1e-9)  # episodes per second
+        done_episodes = min(self._done(), total)  # work that a restart repeats is counted twice
+        pace = (done_episodes - self._before) / max(now_s - self._began, 1e-9)  # episodes per second
         parts = [_milestone_name(event, history), groups]
         differences = "; ".join(_differences(history))
         if differences:
             parts.append(f"{differences} ({DIFFERENCE_LABEL})")
-        percent = f"{100 * done / total:.0f} %"
+        percent = f"{100 * done_episodes / total:.0f} %"
         if pace > 0:
-            parts.append(f"{percent}, about {_duration((total - done) / pace)} left")
+            parts.append(f"{percent}, about {_duration((total - done_episodes) / pace)} left")
         else:
             parts.append(percent)
         self._tell(" | ".join(parts))
@@ -267,13 +267,13 @@ def _table(history: History, width: int) -> Table:
         else:
             table.add_column(column, justify="right", overflow="fold", min_width=_longest(column.split()))
     for group in history.groups:
-        now = group_now(history, group)
+        recent_numbers = group_now(history, group)
         cells = (
-            f"{now.episodes} / {now.of_episodes}",
-            _number(now.outcome, digits),
-            _number(now.reward, 2),
-            _number(now.entropy, 2),
-            _number(now.seconds, 2),
+            f"{recent_numbers.episodes} / {recent_numbers.of_episodes}",
+            _number(recent_numbers.outcome, digits),
+            _number(recent_numbers.reward, 2),
+            _number(recent_numbers.entropy, 2),
+            _number(recent_numbers.seconds, 2),
         )
         table.add_row(Text(group), *cells[: len(columns) - 1])
     return table
@@ -291,9 +291,10 @@ def _longest(words: Sequence[str]) -> int:
 
 def _differences(history: History) -> list[str]:
     return [
-        f"{now.a} - {now.b} {history.design.difference(now.difference)}, {n_pairs(now.pairs)}"
-        for now in differences_now(history)
-        if now.difference is not None
+        f"{recent_difference.a} - {recent_difference.b} {history.design.difference(recent_difference.difference)}, "
+        f"{n_pairs(recent_difference.pairs)}"
+        for recent_difference in differences_now(history)
+        if recent_difference.difference is not None
     ]
 
 
@@ -302,16 +303,16 @@ def _summarise(history: History, group: str) -> str:
     design = history.design
     digits = _digits_of_mean(history)
     outcomes = [outcome_of(run, design.outcome_over) for run in history.of_group(group)]
-    known = [value for value in outcomes if value is not None]
-    if known:
-        low = _number(min(known), digits)
-        high = _number(max(known), digits)
+    known_outcomes = [value for value in outcomes if value is not None]
+    if known_outcomes:
+        low = _number(min(known_outcomes), digits)
+        high = _number(max(known_outcomes), digits)
         span = low if low == high else f"{low} to {high}"
-        return f"{group} {design.outcome.value(span)} in {counted(len(known), 'run')}"
-    now = group_now(history, group).outcome
-    if now is None:
+        return f"{group} {design.outcome.value(span)} in {counted(len(known_outcomes), 'run')}"
+    recent_outcome = group_now(history, group).outcome
+    if recent_outcome is None:
         return f"{group} -"
-    return f"{group} {design.outcome.value(_number(now, digits))}"
+    return f"{group} {design.outcome.value(_number(recent_outcome, digits))}"
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -319,10 +320,10 @@ def _number(value: float | None, digits: int) -> str:
 
 
 def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, seconds_left = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
         return f"{hours} h {minutes} min"
     if minutes:
-        return f"{minutes} min {rest} s"
-    return f"{rest} s"
+        return f"{minutes} min {seconds_left} s"
+    return f"{seconds_left} s"

@@ -32,12 +32,12 @@ class Viewer:
         """
         self._experiment_dir = experiment_dir
         self._reading: Reading = follow(experiment_dir / JOURNAL_NAME)
-        first = next(self._reading, None)
-        if not isinstance(first, ExperimentStarted):
+        first_event = next(self._reading, None)
+        if not isinstance(first_event, ExperimentStarted):
             path = experiment_dir / JOURNAL_NAME
             raise UsageError(f"{path} does not begin with experiment_started; try again, or see tidy --check")
         with located(self._reading):
-            self.history: History = begin(first, keeps_records=False)
+            self.history: History = begin(first_event, keeps_records=False)
         self.catch_up()
 
     @property
@@ -46,9 +46,13 @@ class Viewer:
 
     def loaded(self) -> Loaded:
         """Return the part of the journal that has been read so far."""
-        at = self._reading
+        journal_reading = self._reading
         return Loaded(
-            history=self.history, lines=at.lines, wall_time=at.wall_time, torn_bytes=at.torn_bytes, held=self.held
+            history=self.history,
+            lines=journal_reading.lines,
+            wall_time=journal_reading.wall_time,
+            torn_bytes=journal_reading.torn_bytes,
+            held=self.held,
         )
 
     def batches(self, poll_s: float = _POLL_S) -> Iterator[Reading]:

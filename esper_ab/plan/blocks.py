@@ -54,24 +54,24 @@ def make_plan(
     templates = {group.name: _run_spec(experiment, machine, digest, group) for group in experiment.groups}
     blocks = _blocks(experiment, templates, sets, range(experiment.seeds))
     lanes = tuple(itertools.chain.from_iterable(sets))
-    used = {device for lane in lanes for device in lane.devices}
-    idle = tuple(device for device in experiment.devices if device not in used)
+    used_devices = {device for lane in lanes for device in lane.devices}
+    idle_devices = tuple(device for device in experiment.devices if device not in used_devices)
     cost = estimate(experiment, lanes, machine)
     chance = 100.0 / task.classes if task.classes else None
-    limiting = limits(experiment, machine, lanes, positions_matter=matter)
-    others = notes(experiment, machine, lanes, idle, positions_matter=matter)
+    limiting_notes = limits(experiment, machine, lanes, positions_matter=matter)
+    other_notes = notes(experiment, machine, lanes, idle_devices, positions_matter=matter)
     plan = Plan(
         experiment=experiment,
         digest=digest,
         lanes=lanes,
-        idle_devices=idle,
+        idle_devices=idle_devices,
         blocks=blocks,
         differences=differences(experiment.groups),
         design=_design(experiment, task, blocks, chance, positions_matter=matter),
         kind=task.kind,
         estimand=estimand(experiment, machine),
-        notes=(*limiting, *others, *remarks),
-        limits=len(limiting),
+        notes=(*limiting_notes, *other_notes, *remarks),
+        limits=len(limiting_notes),
         step_s=cost.step_s,
         chance=chance,
         run_sd=run_sd,
@@ -100,13 +100,15 @@ def _design(
     )
 
 
-def extend(plan: Plan, design: Design, planned: int, added: int) -> Extension:
-    """Return an extension with `added` seeds after the `planned` ones, on the same lanes, in counterbalanced order."""
+def extend(plan: Plan, design: Design, planned_seeds: int, added_seeds: int) -> Extension:
+    """Return an extension with `added_seeds` seeds after the `planned_seeds` ones, on the same lanes, in
+    counterbalanced order.
+    """
     n_groups = len(plan.experiment.groups)
     sets = [plan.lanes[i : i + n_groups] for i in range(0, len(plan.lanes), n_groups)]
     templates = {spec.ref.group_id: spec for spec in plan.blocks[0].runs}
-    blocks = _blocks(plan.experiment, templates, sets, range(planned, planned + added))
-    return Extension(design=extended(design, planned), blocks=blocks)
+    blocks = _blocks(plan.experiment, templates, sets, range(planned_seeds, planned_seeds + added_seeds))
+    return Extension(design=extended(design, planned_seeds), blocks=blocks)
 
 
 def _blocks(
@@ -149,8 +151,8 @@ def positions(experiment: ResolvedExperiment, replicate: int, n_sets: int) -> tu
     if experiment.order == "shuffled":
         return shuffled(n_groups, run_path(experiment.rng_seed, replicate) / "order")
     if draws_positions(n_groups):
-        drawn = shuffled(n_groups, RngPath(experiment.rng_seed) / "positions" / lane_set)
-        return order_drawn(n_groups, turn, drawn)
+        drawn_permutation = shuffled(n_groups, RngPath(experiment.rng_seed) / "positions" / lane_set)
+        return order_drawn(n_groups, turn, drawn_permutation)
     return order(n_groups, turn)
 
 
@@ -161,14 +163,14 @@ def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
     have their defaults.
     """
     groups = tuple(sorted(experiment.groups, key=lambda group: group.name))
-    nameless = msgspec.to_builtins(msgspec.structs.replace(experiment, name="", groups=groups))
+    nameless_experiment = msgspec.to_builtins(msgspec.structs.replace(experiment, name="", groups=groups))
     for key, field in EXPERIMENT_FIELDS.items():
-        if field.spec.later and nameless[key] == field.default:
-            del nameless[key]
+        if field.spec.later and nameless_experiment[key] == field.default:
+            del nameless_experiment[key]
     sources = {reward.reference: reward.sha256 for reward in machine.user_rewards}
     if machine.trainer is not None:
         sources[experiment.trainer] = machine.trainer.sha256
-    return hashlib.sha256(msgspec.json.encode([nameless, sources], order="sorted")).hexdigest()
+    return hashlib.sha256(msgspec.json.encode([nameless_experiment, sources], order="sorted")).hexdigest()
 
 
 def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_matter: bool) -> tuple[LaneSet, ...]:
@@ -178,49 +180,58 @@ def _lane_sets(experiment: ResolvedExperiment, machine: Machine, *, positions_ma
     """
     n_groups = len(experiment.groups)
     devices = {device.name: device for device in machine.devices}
-    per_run = experiment.devices_per_run
+    devices_per_run = experiment.devices_per_run
     pool = experiment.devices
-    units = [pool[i : i + per_run] for i in range(0, len(pool) - per_run + 1, per_run)]  # the devices of a run
-    each = 1 if experiment.takes_turns else n_groups  # runs of a block that train at the same time
-    _refuse_too_few(experiment, len(units), each)
-    at_once = len(units)
+    units = [
+        pool[i : i + devices_per_run] for i in range(0, len(pool) - devices_per_run + 1, devices_per_run)
+    ]  # the devices of a run
+    parallel_runs = 1 if experiment.takes_turns else n_groups  # runs of a block that train at the same time
+    _refuse_too_few(experiment, len(units), parallel_runs)
+    n_sets = len(units)
     if experiment.placement == "spread":
-        at_once //= n_groups
-    at_once = min(at_once, experiment.max_parallel // each or experiment.seeds)
+        n_sets //= n_groups
+    n_sets = min(n_sets, experiment.max_parallel // parallel_runs or experiment.seeds)
     if positions_matter and n_groups > 1:  # one group has no effect to separate from its lane's
-        at_once = _count_sets(experiment, at_once)
+        n_sets = _count_sets(experiment, n_sets)
     else:
-        at_once = min(at_once, experiment.seeds)
+        n_sets = min(n_sets, experiment.seeds)
     if experiment.placement == "spread":
         lanes = [_lane(unit, devices) for unit in units]
-        return tuple(tuple(lanes[i : i + n_groups]) for i in range(0, at_once * n_groups, n_groups))
-    return tuple(tuple(_lane(unit, devices, f"/{i}") for i in range(n_groups)) for unit in units[:at_once])
+        return tuple(tuple(lanes[i : i + n_groups]) for i in range(0, n_sets * n_groups, n_groups))
+    return tuple(tuple(_lane(unit, devices, f"/{i}") for i in range(n_groups)) for unit in units[:n_sets])
 
 
-def _count_sets(experiment: ResolvedExperiment, most: int) -> int:
-    """Return the number of lane sets to use, at most `most`; UsageError if no comparison could ever be decided.
+def _count_sets(experiment: ResolvedExperiment, most_sets: int) -> int:
+    """Return the number of lane sets to use, at most `most_sets`; UsageError if no comparison could ever be decided.
 
     Each set must have enough blocks by the first look. Unless positions are drawn at random or fixed on purpose, each
     comparison must be separable from lane effects at every look.
     """
     n_groups = len(experiment.groups)
     replicates = experiment.seeds
-    planned = looks_of(experiment) or range(LEAST_PAIRS, replicates + 1)
-    looks = [look for look in planned if look >= LEAST_PAIRS]
-    first = looks[0] if looks else replicates
-    most = min(most, max(1, first // blocks_needed(n_groups)))
+    planned_looks = looks_of(experiment) or range(LEAST_PAIRS, replicates + 1)
+    looks = [look for look in planned_looks if look >= LEAST_PAIRS]
+    first_look = looks[0] if looks else replicates
+    most_sets = min(most_sets, max(1, first_look // blocks_needed(n_groups)))
     if experiment.order == "fixed" or (experiment.order == "balanced" and draws_positions(n_groups)):
-        return most
-    for count in range(most, 0, -1):
+        return most_sets
+    for count in range(most_sets, 0, -1):
         if not any(_find_confounded(experiment, look, count) for look in looks):
             return count
     a, b = next(filter(None, (_find_confounded(experiment, look, 1) for look in looks)))
-    least = next(count for count in itertools.count(first) if not _find_confounded(experiment, count, 1))
-    remedy = SettingName("looks", (least, replicates)) if least < replicates else SettingName("seeds", least)
+    least_replicates = next(
+        count for count in itertools.count(first_look) if not _find_confounded(experiment, count, 1)
+    )
+    remedy = (
+        SettingName("looks", (least_replicates, replicates))
+        if least_replicates < replicates
+        else SettingName("seeds", least_replicates)
+    )
     raise UsageError(
         SettingName("order", experiment.order),
-        f": after {first} seeds of this random order, the effects of {a} and {b} "
-        f"cannot be separated from those of device and start order; plan the first look after {least} seeds, with ",
+        f": after {first_look} seeds of this random order, the effects of {a} and {b} "
+        f"cannot be separated from those of device and start order; plan the first look after {least_replicates} "
+        "seeds, with ",
         remedy,
         ", or choose ",
         SettingName("order", "balanced"),
@@ -232,17 +243,17 @@ def _find_confounded(experiment: ResolvedExperiment, replicates: int, n_sets: in
     names = [group.name for group in experiment.groups]
     lanes = []  # by group, per block
     for replicate in range(replicates):
-        places = positions(experiment, replicate, n_sets)
-        lanes.append({names[group]: (replicate % n_sets, place) for place, group in enumerate(places)})
+        group_order = positions(experiment, replicate, n_sets)
+        lanes.append({names[group]: (replicate % n_sets, place) for place, group in enumerate(group_order)})
     for pair in comparisons(experiment):
         if not identified([{pair.a: (block[pair.a],), pair.b: (block[pair.b],)} for block in lanes]):
             return pair.a, pair.b
     return None
 
 
-def _lane(devices: Sequence[str], known: Mapping[str, Device], suffix: str = "") -> Lane:
-    """Return a lane; a device that is not in `known` is one of the lanes that outnumber the cores."""
-    facts = [known.get(device) for device in devices]
+def _lane(devices: Sequence[str], known_devices: Mapping[str, Device], suffix: str = "") -> Lane:
+    """Return a lane; a device that is not in `known_devices` is one of the lanes that outnumber the cores."""
+    facts = [known_devices.get(device) for device in devices]
     return Lane(
         name="+".join(devices) + suffix,
         devices=tuple(devices),
@@ -251,37 +262,38 @@ def _lane(devices: Sequence[str], known: Mapping[str, Device], suffix: str = "")
     )
 
 
-def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, each: int) -> None:
-    """Raise UsageError if `n_units` sets of devices are too few for a block, or `max_parallel` is less than `each`.
+def _refuse_too_few(experiment: ResolvedExperiment, n_units: int, parallel_runs: int) -> None:
+    """Raise UsageError if `n_units` sets of devices are too few for a block, or `max_parallel` is less than
+    `parallel_runs`.
 
-    `each` is the number of runs of a block that train at the same time.
+    `parallel_runs` is the number of runs of a block that train at the same time.
     """
     n_groups = len(experiment.groups)
-    per_run = experiment.devices_per_run
+    devices_per_run = experiment.devices_per_run
     pool = f"the pool has {len(experiment.devices)} ({', '.join(experiment.devices)})"
-    if per_run > experiment.n_envs and not experiment.trainer:
+    if devices_per_run > experiment.n_envs and not experiment.trainer:
         raise UsageError(
-            SettingName("devices_per_run", per_run),
+            SettingName("devices_per_run", devices_per_run),
             " with ",
             SettingName("n_envs", experiment.n_envs),
             f": a device would have no environment; use at most {experiment.n_envs} devices",
         )
     if n_units == 0:
         raise UsageError(
-            SettingName("devices_per_run", per_run),
+            SettingName("devices_per_run", devices_per_run),
             f", but {pool}; at most {len(experiment.devices)}",
         )
     if experiment.placement == "spread" and n_units < n_groups:
         raise UsageError(
-            f"{n_groups} groups need {n_groups * per_run} devices ({per_run} per run) with ",
+            f"{n_groups} groups need {n_groups * devices_per_run} devices ({devices_per_run} per run) with ",
             SettingName("placement", "spread"),
             f", but {pool}; ",
             SettingName("placement", "share"),
-            f" trains them at the same time on {per_run}, and ",
+            f" trains them at the same time on {devices_per_run}, and ",
             SettingName("placement", "sequence"),
             " one after the other",
         )
-    if 0 < experiment.max_parallel < each:
+    if 0 < experiment.max_parallel < parallel_runs:
         raise UsageError(
             SettingName("max_parallel", experiment.max_parallel),
             f", but the {n_groups} runs of a block train at the same time; use ",
@@ -294,12 +306,12 @@ def _run_spec(experiment: ResolvedExperiment, machine: Machine, digest: str, gro
     """Return the RunSpec of a group, which does not depend on other groups; seed and lane are filled in later."""
     mode = ""
     eval_modes: tuple[str, ...] = ()
-    worst = None
+    worst_value = None
     if not experiment.trainer:
         mode = group.settings.reward.mode
         eval_modes = tuple(dict.fromkeys((*machine.rewards, mode)))
-        worst = worst_outcome(experiment)
-    own_code = (mode, experiment.task, experiment.outcome)
+        worst_value = worst_outcome(experiment)
+    own_references = (mode, experiment.task, experiment.outcome)
     trainer = None
     if machine.trainer is not None:
         trainer = order_of(experiment, machine.trainer)
@@ -327,9 +339,9 @@ def _run_spec(experiment: ResolvedExperiment, machine: Machine, digest: str, gro
         settings=group.settings,
         arithmetic=experiment.arithmetic,
         telemetry=experiment.telemetry,
-        reward_code=tuple(code_of(reward) for reward in machine.user_rewards if reward.reference in own_code),
+        reward_code=tuple(code_of(reward) for reward in machine.user_rewards if reward.reference in own_references),
         outcome=experiment.outcome,
-        outcome_worst=worst,
+        outcome_worst=worst_value,
         repeats=machine.task(experiment.task).repeats,
         trainer=trainer,
         env_devices=(),

@@ -12,8 +12,8 @@ TRAINER_FOLDER = "trainer"
 SHOWN_CHARS = 12  # digits of the hash that name a subfolder
 
 
-def folder_of(kept: str, sha256: str) -> str:
-    return f"{kept}/{sha256[:SHOWN_CHARS]}"
+def folder_of(kept_folder: str, sha256: str) -> str:
+    return f"{kept_folder}/{sha256[:SHOWN_CHARS]}"
 
 
 def copy_code(root: Path, files: Sequence[str], sha256: str, target: Path) -> bool:

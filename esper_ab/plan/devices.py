@@ -15,10 +15,10 @@ _GPUS_NAMED = 4  # at most; more are counted
 def runs_at_once(plan: Plan) -> int:
     """Return how many runs of a plan train at the same time."""
     n_groups = len(plan.experiment.groups)
-    at_once = len(plan.lanes)
+    parallel_blocks = len(plan.lanes)
     if plan.experiment.takes_turns:  # the runs of a seed take turns on one device
-        at_once //= n_groups
-    return min(n_groups * plan.experiment.seeds, at_once)
+        parallel_blocks //= n_groups
+    return min(n_groups * plan.experiment.seeds, parallel_blocks)
 
 
 def where(plan: Plan, machine: Machine) -> str:
@@ -26,28 +26,28 @@ def where(plan: Plan, machine: Machine) -> str:
     gpus = [name for name in _used(plan) if not name.startswith("cpu:")]
     lanes_on_cores = len(_used(plan)) - len(gpus)
     cores = min(lanes_on_cores, len(machine.names("cpu")))  # a machine with few cores has more lanes than cores
-    places = gpus
+    place_words = gpus
     if len(gpus) > _GPUS_NAMED:
-        places = [counted(len(gpus), "GPU")]
+        place_words = [counted(len(gpus), "GPU")]
     if cores:
-        places = [*places, counted(cores, "CPU core")]
+        place_words = [*place_words, counted(cores, "CPU core")]
     if runs_at_once(plan) * plan.experiment.devices_per_run > len(gpus) + cores:
-        return f"sharing {listed(places)}"
-    return f"on {listed(places)}"
+        return f"sharing {listed(place_words)}"
+    return f"on {listed(place_words)}"
 
 
 def unused_gpus(plan: Plan, machine: Machine) -> str:
     """Count the GPUs that no run uses, with the flag or the reason: "2 GPUs unused (--devices cuda)"; "" if none."""
-    used = _used(plan)
+    used_devices = _used(plan)
     pool = plan.experiment.devices
-    unused = [name for name in machine.names("cuda") if name not in used]
-    if not unused:
+    unused_names = [name for name in machine.names("cuda") if name not in used_devices]
+    if not unused_names:
         return ""
-    count = f"{counted(len(unused), 'GPU')} unused"
+    count = f"{counted(len(unused_names), 'GPU')} unused"
     kind = settings_of(plan.experiment.task)
     if kind.on_cores:
         return f"{count} ({kind.words} run on the CPU)"
-    if any(name not in pool for name in unused):
+    if any(name not in pool for name in unused_names):
         return f"{count} (--devices cuda)"
     return count
 
@@ -59,17 +59,17 @@ def environments_per_device(plan: Plan) -> str:
     """
     if plan.experiment.trainer:
         return ""
-    of_lane = {run.ref.device: Counter(run.env_devices) for block in plan.blocks for run in block.runs}
+    counts_by_lane = {run.ref.device: Counter(run.env_devices) for block in plan.blocks for run in block.runs}
     total = Counter[str]()
     for lane in plan.lanes:
-        counts = of_lane.get(lane.name, Counter())
+        counts = counts_by_lane.get(lane.name, Counter())
         if plan.experiment.takes_turns:
             total |= counts
         else:
             total += counts
     devices = [device for device in _used(plan) if device in total]
-    first = devices[0]
-    texts = [f"{first}: {counted(total[first], 'environment')}"]
+    first_device = devices[0]
+    texts = [f"{first_device}: {counted(total[first_device], 'environment')}"]
     texts += [f"{device}: {total[device]}" for device in devices[1:]]
     return ", ".join(texts)
 

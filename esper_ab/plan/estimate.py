@@ -31,24 +31,24 @@ class Estimate(Settings, frozen=True, kw_only=True):
 
 def estimate(experiment: ResolvedExperiment, lanes: Sequence[Lane], machine: Machine) -> Estimate:
     """Estimate the duration and memory of all runs; the blocks of a lane set train one after the other."""
-    alone = of_kind(machine.task(experiment.task).kind, EstimateKind).run_cost(experiment, lanes, machine)
+    cost_of_run = of_kind(machine.task(experiment.task).kind, EstimateKind).run_cost(experiment, lanes, machine)
     cores = max(1, len(machine.names("cpu")))
     queue = float(len(experiment.groups))  # runs that wait for one another
     if experiment.placement == "spread":
-        busy = sum(lane.devices[0].startswith("cpu:") for lane in lanes)
-        queue = max(1.0, busy * experiment.arithmetic.threads / cores)
-    at_once = max(1, len(lanes) // len(experiment.groups))
+        busy_lanes = sum(lane.devices[0].startswith("cpu:") for lane in lanes)
+        queue = max(1.0, busy_lanes * experiment.arithmetic.threads / cores)
+    parallel_blocks = max(1, len(lanes) // len(experiment.groups))
     start_up_s = machine.start_s * max(1.0, len(lanes) / cores)  # until all workers have loaded torch
     cost = Estimate(
-        duration_s=start_up_s + queue * alone.run_s * math.ceil(experiment.seeds / at_once),
+        duration_s=start_up_s + queue * cost_of_run.run_s * math.ceil(experiment.seeds / parallel_blocks),
         start_up_s=start_up_s,
-        step_s=queue * alone.step_s,
-        memory_bytes=len(lanes) * alone.memory_bytes,
-        basis=alone.basis,
+        step_s=queue * cost_of_run.step_s,
+        memory_bytes=len(lanes) * cost_of_run.memory_bytes,
+        basis=cost_of_run.basis,
     )
-    if not alone.longest_times:
+    if not cost_of_run.longest_times:
         return cost
-    extra_s = (cost.duration_s - cost.start_up_s) * (alone.longest_times - 1.0)
+    extra_s = (cost.duration_s - cost.start_up_s) * (cost_of_run.longest_times - 1.0)
     return msgspec.structs.replace(cost, longest_s=cost.duration_s + extra_s)
 
 

@@ -28,15 +28,18 @@ def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[L
     batch = max(group.settings.growth.batch_size for group in experiment.groups)
     splits = sum(task.sizes) * task.sample_values * FLOAT_BYTES
     n_envs = math.ceil(experiment.n_envs / experiment.devices_per_run)  # of a run on one device
-    for_training = training_bytes(task, n_envs, batch)
+    training_size = training_bytes(task, n_envs, batch)
     for device in machine.devices:
         if not device.name.startswith("cuda"):
             continue
-        each = FIXED_BYTES + splits + max(for_training, device.memory_bytes // VALIDATION_SHARE)
+        bytes_per_run = FIXED_BYTES + splits + max(training_size, device.memory_bytes // VALIDATION_SHARE)
         runs = sum(device.name in lane.devices for lane in lanes)
-        if runs * each > device.memory_bytes:
-            has = f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB"
-            needs = f"its runs may need about {runs * each / 2**30:.1f} GiB"
-            shared = f"{runs} workers share it; " if runs > 1 else ""
-            return f"{has}, but {needs} ({shared}docs/machine.md, Memory): reduce --n-envs or growth.batch_size."
+        if runs * bytes_per_run > device.memory_bytes:
+            device_words = f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB"
+            needs_words = f"its runs may need about {runs * bytes_per_run / 2**30:.1f} GiB"
+            sharing_words = f"{runs} workers share it; " if runs > 1 else ""
+            return (
+                f"{device_words}, but {needs_words} ({sharing_words}docs/machine.md, Memory): reduce --n-envs or "
+                "growth.batch_size."
+            )
     return ""

@@ -34,18 +34,18 @@ def estimand(experiment: ResolvedExperiment, machine: Machine) -> str:
     outcome = task.measures.outcome
     kind = of_kind(task.kind, NotesKind)
     part = of_training(experiment.outcome_over, kind.episodes)
-    measured = kind.measured(outcome.label)
+    measured_words = kind.measured(outcome.label)
     if part:
-        measured = f"{outcome.label}, averaged over {part},"
+        measured_words = f"{outcome.label}, averaged over {part},"
     unit = f", in {outcome.apart}" if outcome.apart else ""
     split = f", on the task's fixed test split of {task.sizes[2]} samples" if task.sizes[2] else ""
     if len(experiment.groups) == 1:
-        return f"Mean {measured.removesuffix(',')} over seeds{split}; {outcome.better} is better."
+        return f"Mean {measured_words.removesuffix(',')} over seeds{split}; {outcome.better} is better."
     if experiment.unpaired:
         seeds = "over separate seeds for each group"
     else:
         seeds = "over the same seeds for both groups"
-    return f"Mean difference in {measured} between two groups{unit}, {seeds}{split}; {outcome.better} is better."
+    return f"Mean difference in {measured_words} between two groups{unit}, {seeds}{split}; {outcome.better} is better."
 
 
 def limits(
@@ -88,48 +88,48 @@ def _use_gpus(lanes: Sequence[Lane]) -> bool:
 def _note_quick_look(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> Iterator[str]:
     """Yield a note if too little training to tell rewards apart is planned, with the budget that does and its cost."""
     learners = [group.name for group in experiment.groups if group.settings.learns]
-    enough = enough_episodes(experiment)
-    if len(learners) < 2 or enough is None:
+    enough_count = enough_episodes(experiment)
+    if len(learners) < 2 or enough_count is None:
         return
-    longer = estimate(msgspec.structs.replace(experiment, episodes=enough), lanes, machine)
+    longer_estimate = estimate(msgspec.structs.replace(experiment, episodes=enough_count), lanes, machine)
     trained = counted(experiment.episodes * experiment.n_envs, "episode")
     yield (
         f"a quick look: a run trains on {trained}, so you compare early learning of {', '.join(learners)}. On "
-        f"{experiment.task}, rewards differ from about {ENOUGH_EPISODES} on: --episodes {enough}, "
-        f"{duration(longer.duration_s)} here."
+        f"{experiment.task}, rewards differ from about {ENOUGH_EPISODES} on: --episodes {enough_count}, "
+        f"{duration(longer_estimate.duration_s)} here."
     )
 
 
 def _note_max_parallel(experiment: ResolvedExperiment, lanes: Sequence[Lane]) -> Iterator[str]:
     """Yield a note if fewer runs train at the same time than --max-parallel allows, with the reason."""
     n_groups = len(experiment.groups)
-    asked = experiment.max_parallel
+    asked_parallel = experiment.max_parallel
     sets = len(lanes) // n_groups
-    together = 1 if experiment.takes_turns else n_groups  # runs of a block that train at the same time
-    if not asked or sets * together >= asked:
+    runs_per_set = 1 if experiment.takes_turns else n_groups  # runs of a block that train at the same time
+    if not asked_parallel or sets * runs_per_set >= asked_parallel:
         return
     pool = len(experiment.devices) // experiment.devices_per_run  # sets that the devices allow
     if experiment.placement == "spread":
         pool //= n_groups
-    if sets == asked // together:
-        why = f"the {n_groups} runs of a seed train together"
+    if sets == asked_parallel // runs_per_set:
+        reason = f"the {n_groups} runs of a seed train together"
     elif sets == experiment.seeds:
-        why = f"there are {sets * together} runs"
+        reason = f"there are {sets * runs_per_set} runs"
     elif sets == pool:
         devices = [*experiment.devices[:_FEW]]
         if len(experiment.devices) > _FEW:
             devices.append("…")
-        why = f"there are {counted(len(experiment.devices), 'device')} ({', '.join(devices)})"
+        reason = f"there are {counted(len(experiment.devices), 'device')} ({', '.join(devices)})"
     else:
-        why = "each device needs enough seeds before the first look, so more seeds or later --looks allow more"
-    yield f"--max-parallel {asked}: {sets * together} runs train at a time, because {why}."
+        reason = "each device needs enough seeds before the first look, so more seeds or later --looks allow more"
+    yield f"--max-parallel {asked_parallel}: {sets * runs_per_set} runs train at a time, because {reason}."
 
 
 def notes(
     experiment: ResolvedExperiment,
     machine: Machine,
     lanes: Sequence[Lane],
-    idle: Sequence[str],
+    idle_devices: Sequence[str],
     *,
     positions_matter: bool,
 ) -> tuple[str, ...]:
@@ -138,7 +138,7 @@ def notes(
     sentences = list(kind.first_notes(experiment, machine))
     sentences += _note_inference(experiment, len(lanes), positions_matter=positions_matter)
     sentences += kind.on_learning(experiment)
-    sentences += _note_devices(experiment, machine, lanes, idle)
+    sentences += _note_devices(experiment, machine, lanes, idle_devices)
     if machine.spawned_because:
         sentences.append(
             f"Each worker imports torch for itself (spawned, not forked), because {machine.spawned_because}."
@@ -163,8 +163,8 @@ def _note_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_m
     if positions_matter:
         yield from _note_order(experiment, n_lanes)
     else:
-        aliased = "; the fixed order confounds nothing" if experiment.order == "fixed" else ""
-        yield f"Runs are bit-reproducible on this machine, so scheduling cannot affect results{aliased}."
+        aliasing_words = "; the fixed order confounds nothing" if experiment.order == "fixed" else ""
+        yield f"Runs are bit-reproducible on this machine, so scheduling cannot affect results{aliasing_words}."
     if experiment.placement == "alternate":
         yield "alternate: the runs of a block take turns, episode by episode."
     if experiment.placement == "sequence":
@@ -177,15 +177,16 @@ def _note_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
     """Yield notes on how evenly groups are balanced over devices and start orders."""
     n_groups = len(experiment.groups)
     replicates = experiment.seeds
-    full = cycle(n_groups) * (n_lanes // n_groups)
+    cycle_length = cycle(n_groups) * (n_lanes // n_groups)
     if experiment.order == "balanced" and draws_positions(n_groups):
         yield (
             f"{n_groups} groups: device and start order are drawn at random for this experiment, because with so many "
             f"groups {LEAST_PAIRS} pairs cannot separate their effects; they add noise to every comparison."
         )
-    elif experiment.order == "balanced" and replicates > 1 and replicates % full:
+    elif experiment.order == "balanced" and replicates > 1 and replicates % cycle_length:
         yield (
-            f"{replicates} seeds are not a multiple of {full}: groups will not have every device and start order "
+            f"{replicates} seeds are not a multiple of {cycle_length}: groups will not have every device and start "
+            "order "
             "equally often, so differences between devices may not cancel out."
         )
     if experiment.order == "shuffled":
@@ -200,12 +201,12 @@ def _note_differences(experiment: ResolvedExperiment, machine: Machine) -> Itera
     for axes, pairs in by_axes.items():
         names = capital(named(pairs))
         if not axes:
-            equal = "their records must be identical"
+            equality_words = "their records must be identical"
             if machine.trainer is not None and not machine.trainer.repeats:
-                equal = "their records differ by chance alone, because the trainer does not repeat"
+                equality_words = "their records differ by chance alone, because the trainer does not repeat"
             elif experiment.unpaired:
-                equal = "with independent randomness"
-            yield f"{names} do not differ in any setting that they use (A/A): {equal}."
+                equality_words = "with independent randomness"
+            yield f"{names} do not differ in any setting that they use (A/A): {equality_words}."
         elif len(axes) > 1:
             yield f"{names} differ in {len(axes)} settings ({', '.join(axes)}): their effects cannot be told apart."
 
@@ -227,23 +228,23 @@ def _note_repeating(task: TaskFacts) -> Iterator[str]:
 
 
 def _note_devices(
-    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
+    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle_devices: Sequence[str]
 ) -> Iterator[str]:
     cpu_lanes = [lane for lane in lanes if lane.devices[0].startswith("cpu:")]
     threads = experiment.arithmetic.threads
     cores = len(machine.names("cpu"))
     if cpu_lanes:
-        unused = "GPUs stay unused" if machine.names("cuda") or machine.gpu_problem else "No GPU"
-        yield f"{unused}: {counted(len(cpu_lanes), 'worker')} on the CPU, {counted(threads, 'thread')} each."
+        unused_words = "GPUs stay unused" if machine.names("cuda") or machine.gpu_problem else "No GPU"
+        yield f"{unused_words}: {counted(len(cpu_lanes), 'worker')} on the CPU, {counted(threads, 'thread')} each."
     elif experiment.placement == "share":
         yield "Workers share a GPU in time slices; with NVIDIA's MPS they use it at the same time (docs/machine.md)."
     if machine.unusable_gpus and not _use_gpus(lanes):
         yield f"{machine.unusable_gpus}."
-    busy = threads * len(cpu_lanes)
+    busy_cores = threads * len(cpu_lanes)
     if experiment.trainer:
-        busy *= experiment.devices_per_run  # each of its processes has so many threads
-    if busy > cores:
-        yield f"{busy} threads share {cores} cores: results stay the same, but runs take longer."
+        busy_cores *= experiment.devices_per_run  # each of its processes has so many threads
+    if busy_cores > cores:
+        yield f"{busy_cores} threads share {cores} cores: results stay the same, but runs take longer."
     if experiment.devices_per_run > 1:
         if experiment.trainer:
             yield _several_devices_of_command(experiment.devices_per_run, on_cores=bool(cpu_lanes))
@@ -256,10 +257,10 @@ def _note_devices(
         )
     if memory := too_much(experiment, machine, lanes):
         yield memory
-    yield from _note_pool(experiment, machine, lanes, idle)
+    yield from _note_pool(experiment, machine, lanes, idle_devices)
 
 
-def _several_devices(per_run: int, *, on_cores: bool) -> str:
+def _several_devices(devices_per_run: int, *, on_cores: bool) -> str:
     """Return a note on runs that use several devices each."""
     speed = (
         "One process launches the kernels of all GPUs in turn, so this saves time only if kernels take longer than "
@@ -267,7 +268,10 @@ def _several_devices(per_run: int, *, on_cores: bool) -> str:
     )
     if on_cores:
         speed = "The CPU devices of a run take turns, so this tests the code path but saves no time."
-    return f"{per_run} devices per run: environments are spread over them, but the policy stays on the CPU. {speed}"
+    return (
+        f"{devices_per_run} devices per run: environments are spread over them, but the policy stays on the CPU. "
+        f"{speed}"
+    )
 
 
 def _several_devices_of_command(per_run: int, *, on_cores: bool) -> str:
@@ -278,15 +282,15 @@ def _several_devices_of_command(per_run: int, *, on_cores: bool) -> str:
 
 
 def _note_pool(
-    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle: Sequence[str]
+    experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane], idle_devices: Sequence[str]
 ) -> Iterator[str]:
     """Yield notes on devices of different kinds, and on devices that stay idle."""
-    used = {device for lane in lanes for device in lane.devices}
-    titles = {device.title or "CPU" for device in machine.devices if device.name in used}
+    used_devices = {device for lane in lanes for device in lane.devices}
+    titles = {device.title or "CPU" for device in machine.devices if device.name in used_devices}
     if len(titles) > 1:
         yield f"Unequal devices: {', '.join(sorted(titles))}; devices are counterbalanced."
-    if idle:
-        few = ", ".join(idle[:_FEW])
-        if len(idle) > _FEW:
-            few += f", … {idle[-1]}"
-        yield f"{len(idle)} of {len(experiment.devices)} devices stay idle: {few}."
+    if idle_devices:
+        few_names = ", ".join(idle_devices[:_FEW])
+        if len(idle_devices) > _FEW:
+            few_names += f", … {idle_devices[-1]}"
+        yield f"{len(idle_devices)} of {len(experiment.devices)} devices stay idle: {few_names}."

@@ -13,9 +13,9 @@ def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) 
     from the catalogues, which draw random numbers by rng path, in any order. Nothing is assumed about users' code.
     """
     cores = {device.name: device.title for device in machine.devices if device.name.startswith("cpu:")}
-    others = [name for name in experiment.devices if name not in cores]
+    other_devices = [name for name in experiment.devices if name not in cores]
     modes = [group.settings.reward.mode for group in experiment.groups]
-    foreign = [mode for mode in modes if mode not in machine.rewards]
+    foreign_modes = [mode for mode in modes if mode not in machine.rewards]
     if experiment.trainer:
         return "the trainer is your own"
     if experiment.task.rpartition(":")[0].endswith(".py"):
@@ -27,10 +27,10 @@ def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) 
         return "the environments do not repeat"
     if ":" in experiment.outcome.removeprefix("info:"):
         return f"the outcome {experiment.outcome} is a user's function"
-    if foreign:
-        return f"the reward {foreign[0]} is not in the catalogue"
-    if others:
-        return f"{others[0]} is not a CPU core"
+    if foreign_modes:
+        return f"the reward {foreign_modes[0]} is not in the catalogue"
+    if other_devices:
+        return f"{other_devices[0]} is not a CPU core"
     if len({cores[name] for name in experiment.devices}) > 1:
         return "the CPU cores are of different kinds"
     if not experiment.arithmetic.deterministic:

@@ -33,15 +33,15 @@ class RunCost:
 
 def policy_bytes(experiment: ResolvedExperiment) -> int:
     """Return the bytes needed by the largest policy that learns, including its optimiser."""
-    largest = 0
+    largest_size = 0
     for group in experiment.groups:
         if group.settings.has_policy:
             policy = group.settings.policy
             matrices = _MATRICES
             if policy.memory == "lstm":
                 matrices += _LSTM_MATRICES
-            largest = max(largest, matrices * policy.hidden**2)
-    return _POLICY_COPIES * FLOAT_BYTES * largest
+            largest_size = max(largest_size, matrices * policy.hidden**2)
+    return _POLICY_COPIES * FLOAT_BYTES * largest_size
 
 
 def observation_bytes(experiment: ResolvedExperiment, task: TaskFacts, rollout: int, other_copies: int = 0) -> int:
@@ -57,5 +57,5 @@ def observation_bytes(experiment: ResolvedExperiment, task: TaskFacts, rollout: 
 
 def played_episodes(experiment: ResolvedExperiment) -> float:
     """Return the number of episodes per environment of a run, including evaluation episodes."""
-    evaluated = experiment.eval_episodes + greedy_episodes(experiment.eval_episodes, experiment.n_envs)
-    return experiment.episodes + evaluated / experiment.n_envs
+    evaluated_episodes = experiment.eval_episodes + greedy_episodes(experiment.eval_episodes, experiment.n_envs)
+    return experiment.episodes + evaluated_episodes / experiment.n_envs

@@ -27,23 +27,23 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 def versions() -> dict[str, str]:
     """Return installed versions of packages that results may depend on; packages that are not installed are omitted."""
-    installed = {}
+    installed_versions = {}
     for package in _PACKAGES:
         try:
-            installed[package] = version(package)
+            installed_versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return installed
+    return installed_versions
 
 
-def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None = None) -> str:
+def experiment_toml(plan: Plan, machine: Machine, author_remarks: dict[str, Any] | None = None) -> str:
     """Return the resolved settings in the form that `launch` reads, then the [record] table, which `launch` skips.
 
-    [record] has facts about this launch, and the author's remarks from `about`.
+    [record] has facts about this launch, and the author's remarks from `author_remarks`.
     """
     tree = _settings(plan.experiment)
-    used = {device for lane in plan.lanes for device in lane.devices}
-    devices = [device for device in machine.devices if device.name in used]
+    used_devices = {device for lane in plan.lanes for device in lane.devices}
+    devices = [device for device in machine.devices if device.name in used_devices]
     tree["record"] = {
         "settings": _sha256(tree),
         "digest": plan.digest,
@@ -59,8 +59,8 @@ def experiment_toml(plan: Plan, machine: Machine, about: dict[str, Any] | None =
             "resumption": facts.resumption,
             "files": list(facts.files),
         }
-    if about:
-        tree["record"]["about"] = about
+    if author_remarks:
+        tree["record"]["about"] = author_remarks
     return "\n".join(_toml(tree)) + "\n"
 
 
@@ -102,8 +102,8 @@ def _second_group_flags(spec: RunSpec) -> tuple[str, ...]:
     name = spec.ref.group_id
     if spec.trainer is None:
         baselines = settings_of(spec.task).baselines
-        other = next((baseline for baseline in baselines if baseline != name), f"again={baselines[0]}")
-        return "--groups", f"{name},{other}"
+        other_group = next((baseline for baseline in baselines if baseline != name), f"again={baselines[0]}")
+        return "--groups", f"{name},{other_group}"
     arguments = ("--groups", f"{name},beside")
     settings = ",".join(f"trainer.{key}={json.dumps(value)}" for key, value in spec.settings.trainer.items())
     if not settings:
@@ -141,15 +141,15 @@ def _sha256(tree: dict[str, Any]) -> str:
     return settings_sha256(tomllib.loads("\n".join(_toml(tree))))
 
 
-def _toml(tree: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[str]:
+def _toml(tree: dict[str, Any], path_above: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield TOML lines: plain values first, then a table for each dict that has plain values."""
     for key, value in tree.items():
         if not isinstance(value, dict):
             yield f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}"  # JSON of these values is valid TOML
     for key, value in tree.items():
         if isinstance(value, dict):
-            path = (*above, key)
-            if any(not isinstance(below, dict) for below in value.values()):
+            path = (*path_above, key)
+            if any(not isinstance(inner_value, dict) for inner_value in value.values()):
                 yield f"\n[{'.'.join(_key(part) for part in path)}]"
             yield from _toml(value, path)
 

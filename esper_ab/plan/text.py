@@ -29,18 +29,21 @@ WIDTH = 100  # longest line of a wrapped sentence, in characters
 def question(plan: Plan) -> str:
     """Return the question that an experiment answers, in one sentence."""
     outcome = plan.design.outcome
-    asked = plan.experiment
-    if asked.trainer:
-        what = f"{outcome.label} of {called(asked.trainer)}"
+    experiment = plan.experiment
+    if experiment.trainer:
+        outcome_words = f"{outcome.label} of {called(experiment.trainer)}"
     else:
-        what = f"the {outcome.label} on {asked.task}"
-    compared = plan.design.comparisons
-    if not compared:  # the journal has one group
-        return f"What is {what} with {listed([group.name for group in asked.groups])}?"
-    others = {pair.b for pair in compared}
-    if len(others) > 1:
-        return f"With which of {listed(plan.design.groups)} is {what} {outcome.better}?"
-    return f"Is {what} {outcome.better} with {listed([pair.a for pair in compared])} than with {others.pop()}?"
+        outcome_words = f"the {outcome.label} on {experiment.task}"
+    compared_pairs = plan.design.comparisons
+    if not compared_pairs:  # the journal has one group
+        return f"What is {outcome_words} with {listed([group.name for group in experiment.groups])}?"
+    other_groups = {pair.b for pair in compared_pairs}
+    if len(other_groups) > 1:
+        return f"With which of {listed(plan.design.groups)} is {outcome_words} {outcome.better}?"
+    return (
+        f"Is {outcome_words} {outcome.better} with {listed([pair.a for pair in compared_pairs])} than with "
+        f"{other_groups.pop()}?"
+    )
 
 
 def short_text(
@@ -51,15 +54,18 @@ def short_text(
     Before them come the lines of a trainer's rehearsal, after them notes on limits of the verdicts; `plan_text` has the
     rest. `power` is the line on the detectable difference.
     """
-    asked = plan.experiment
-    n_groups = len(asked.groups)
-    runs = f"{counted(n_groups * asked.seeds, 'run')} ({counted(n_groups, 'group')} x {counted(asked.seeds, 'seed')})"
-    if asked.open_ended:
+    experiment = plan.experiment
+    n_groups = len(experiment.groups)
+    runs = (
+        f"{counted(n_groups * experiment.seeds, 'run')} ({counted(n_groups, 'group')} x "
+        f"{counted(experiment.seeds, 'seed')})"
+    )
+    if experiment.open_ended:
         runs = f"At first {runs}"
     devices = _devices(plan, machine)
     devices += ";" if ";" in devices else ","
     lines = (
-        *of_kind(plan.kind, NotesKind).first_lines(asked, machine),
+        *of_kind(plan.kind, NotesKind).first_lines(experiment, machine),
         question(plan),
         f"{runs}, {devices} {_cost(plan, estimate)}",
         _decides(plan),
@@ -86,9 +92,9 @@ def _window(plan: Plan) -> str:
 def _devices(plan: Plan, machine: Machine) -> str:
     """Return a clause on devices: "2 at a time on 2 CPU cores; 2 GPUs unused (--devices cuda)"."""
     devices = f"{runs_at_once(plan)} at a time {where(plan, machine)}"
-    unused = unused_gpus(plan, machine)
-    if unused:
-        return f"{devices}; {unused}"
+    unused_names = unused_gpus(plan, machine)
+    if unused_names:
+        return f"{devices}; {unused_names}"
     return devices
 
 
@@ -103,11 +109,11 @@ def _cost(plan: Plan, estimate: Estimate) -> str:
 
 def _describe_duration(estimate: Estimate) -> str:
     """Return how long the plan takes, "about 2 min to 5 min", or one duration if both limits read the same."""
-    shortest = duration(estimate.duration_s)
-    longest = duration(max(estimate.longest_s, estimate.duration_s))
-    if longest == shortest:
-        return shortest
-    return f"{shortest} to {longest.removeprefix('about ')}"
+    shortest_text = duration(estimate.duration_s)
+    longest_text = duration(max(estimate.longest_s, estimate.duration_s))
+    if longest_text == shortest_text:
+        return shortest_text
+    return f"{shortest_text} to {longest_text.removeprefix('about ')}"
 
 
 def _decides(plan: Plan) -> str:
@@ -124,46 +130,49 @@ def _decides(plan: Plan) -> str:
         return f"Can decide after any seed from the {LEAST_PAIRS}th on, at {alpha} in all; {margin}."
     if replicates < LEAST_PAIRS:
         return f"Decides nothing: a verdict needs {LEAST_PAIRS} seeds; {margin}."
-    decides = f"Decides once, after {replicates} seeds, at {alpha}; {margin}."
+    decision_words = f"Decides once, after {replicates} seeds, at {alpha}; {margin}."
     if len(design.looks) > 1:
-        *looks, last = map(str, design.looks)
-        decides = f"Decides after {', '.join(looks)} or {last} seeds, at {alpha} in all; {margin}."
+        *looks, last_look = map(str, design.looks)
+        decision_words = f"Decides after {', '.join(looks)} or {last_look} seeds, at {alpha} in all; {margin}."
     if replicates < LEAST_EQUIVALENCE_PAIRS:
-        decides += f" EQUIVALENT would need {LEAST_EQUIVALENCE_PAIRS} seeds."
-    return decides
+        decision_words += f" EQUIVALENT would need {LEAST_EQUIVALENCE_PAIRS} seeds."
+    return decision_words
 
 
 def plan_text(
-    plan: Plan, machine: Machine, estimate: Estimate, experiment_dir: Path, width: int = WIDTH, memory_left: str = ""
+    plan: Plan, machine: Machine, estimate: Estimate, experiment_dir: Path, width: int = WIDTH, memory_words: str = ""
 ) -> str:
     """Return the whole plan as text: groups, differences, blocks, devices, cost and notes.
 
-    Sentences are wrapped at `width` characters; columns and paths are not broken. `memory_left` describes the memory
+    Sentences are wrapped at `width` characters; columns and paths are not broken. `memory_words` describes the memory
     that is available under a limit.
     """
-    asked = plan.experiment
-    n_groups = len(asked.groups)
-    runs = f"{counted(n_groups, 'group')} x {counted(asked.seeds, 'seed')} = {counted(n_groups * asked.seeds, 'run')}"
-    if asked.open_ended:
+    experiment = plan.experiment
+    n_groups = len(experiment.groups)
+    runs = (
+        f"{counted(n_groups, 'group')} x {counted(experiment.seeds, 'seed')} = "
+        f"{counted(n_groups * experiment.seeds, 'run')}"
+    )
+    if experiment.open_ended:
         runs += " at first, more until every comparison is decided"
     time = f"{duration(estimate.duration_s)} including the start of the workers"
     memory = f"{estimate.memory_bytes / 2**30:.1f} GiB of memory"
-    if memory_left:
-        memory += f", of {memory_left}"
+    if memory_words:
+        memory += f", of {memory_words}"
     kind = of_kind(plan.kind, NotesKind)
     lines = [
-        *(wrapped(line, width) for line in kind.first_lines(asked, machine)),
-        wrapped(f"{asked.name}: {runs}, task {asked.task_title}", width),
-        wrapped(f"  each: {kind.size(asked)}", width),
+        *(wrapped(line, width) for line in kind.first_lines(experiment, machine)),
+        wrapped(f"{experiment.name}: {runs}, task {experiment.task_title}", width),
+        wrapped(f"  each: {kind.size(experiment)}", width),
         f"  into {experiment_dir}",
         "",
         *_differences(plan),
         "",
-        f"blocks ({asked.placement}, {asked.sync}; runs in start order)",
+        f"blocks ({experiment.placement}, {experiment.sync}; runs in start order)",
     ]
     for block in plan.blocks[:_BLOCKS_SHOWN]:
-        placed = [f"{run.ref.group_id} on {run.ref.device}" for run in block.runs]
-        lines.append(f"  {block.replicate}: {', '.join(placed)}")
+        placed_runs = [f"{run.ref.group_id} on {run.ref.device}" for run in block.runs]
+        lines.append(f"  {block.replicate}: {', '.join(placed_runs)}")
     if len(plan.blocks) > _BLOCKS_SHOWN:
         lines.append(f"  … and {len(plan.blocks) - _BLOCKS_SHOWN} more, on the same devices in turn")
     lines += [
@@ -183,8 +192,8 @@ def _design(plan: Plan) -> Iterator[str]:
     """Yield lines on comparisons, rule and lost runs."""
     design = plan.design
     pairs = ", ".join(f"{pair.a} - {pair.b}" for pair in design.comparisons) or "none"
-    better = f"{design.outcome.label}, {design.outcome.better} is better"
-    outcome = f"outcome {design.outcome_over} ({better})"
+    direction_words = f"{design.outcome.label}, {design.outcome.better} is better"
+    outcome = f"outcome {design.outcome_over} ({direction_words})"
     yield f"comparisons: {pairs}; {outcome}, margin {design.margin_words}"
     if plan.experiment.outcome_over != "evaluation":
         yield _window(plan)
@@ -195,8 +204,8 @@ def _design(plan: Plan) -> Iterator[str]:
 
 def wrapped(text: str, width: int) -> str:
     """Wrap a sentence at `width` characters; the lines after the first are indented."""
-    hanging = "    " if text.startswith(" ") else "  "
-    return textwrap.fill(text, width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
+    indent = "    " if text.startswith(" ") else "  "
+    return textwrap.fill(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _differences(plan: Plan) -> Iterator[str]:

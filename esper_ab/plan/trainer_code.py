@@ -64,5 +64,7 @@ def keep_trainer(experiment_dir: Path, facts: TrainerFacts, reference: str) -> N
     else:
         target = folder_below(experiment_dir, folder_of(TRAINER_FOLDER, facts.sha256))
     if not copy_code(root, facts.files, facts.sha256, target):
-        written = "; a command must write its results below {out}" if command else ""
-        raise UsageError(f"{', '.join(facts.files)} changed while the experiment was planned; launch it again{written}")
+        command_words = "; a command must write its results below {out}" if command else ""
+        raise UsageError(
+            f"{', '.join(facts.files)} changed while the experiment was planned; launch it again{command_words}"
+        )

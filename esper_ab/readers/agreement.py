@@ -30,18 +30,20 @@ def differing(sources: Sequence[Source]) -> Iterator[str]:
     """Yield a line for each fact that differs, as in "rng_seed: 0 in one; 1 in other"."""
     facts = {source: _facts(history) for source, history in sources}
     for key in _keys(facts):
-        yield from _compare_fact(key, {source: recorded.get(key, "not recorded") for source, recorded in facts.items()})
+        yield from _compare_fact(
+            key, {source: recorded_facts.get(key, "not recorded") for source, recorded_facts in facts.items()}
+        )
     rewards = {source: _rewards(history) for source, history in sources}
     for key in _keys(rewards):  # a reward is compared only between the sources that use it
-        hashes = {source: used[key] for source, used in rewards.items() if key in used}
+        hashes = {source: used_hashes[key] for source, used_hashes in rewards.items() if key in used_hashes}
         yield from _compare_fact(key, hashes)
 
 
 def _keys(facts: Mapping[str, Mapping[str, str]]) -> dict[str, None]:
     """Return the keys of the facts of all sources, each once, in the order in which they first occur."""
     keys: dict[str, None] = {}
-    for recorded in facts.values():
-        keys |= dict.fromkeys(recorded)
+    for recorded_facts in facts.values():
+        keys |= dict.fromkeys(recorded_facts)
     return keys
 
 
@@ -57,7 +59,7 @@ def _compare_fact(key: str, values: Mapping[str, str]) -> Iterator[str]:
 def _facts(history: History) -> dict[str, str]:
     """Return, by key and as text, the facts that must agree so that a replicate means the same in all directories."""
     experiment = history.plan.experiment
-    started = history.started
+    first_event = history.started
     outcome = history.outcome
     facts = {
         "rng_seed": str(experiment.rng_seed),
@@ -72,9 +74,9 @@ def _facts(history: History) -> dict[str, str]:
         else:
             facts[key] = as_text(value)
     # Two commits may have equal sources; a journal without their hash has the commit only.
-    state = "sources" if "sources" in started.code else "commit"
-    facts["code"] = f"{state} {started.code.get(state, 'unknown')}"
-    return facts | {f"version of {package}": version for package, version in started.versions.items()}
+    state = "sources" if "sources" in first_event.code else "commit"
+    facts["code"] = f"{state} {first_event.code.get(state, 'unknown')}"
+    return facts | {f"version of {package}": version for package, version in first_event.versions.items()}
 
 
 def _rewards(history: History) -> dict[str, str]:

@@ -34,11 +34,11 @@ def in_time(work: Callable[[], Result], interrupt: Callable[[], None], limit_s: 
 
     threading.Thread(target=run, daemon=True).start()
     try:
-        on_time = ended.wait(min(limit_s, threading.TIMEOUT_MAX))
+        is_on_time = ended.wait(min(limit_s, threading.TIMEOUT_MAX))
     except BaseException:
         interrupt()
         raise
-    if not on_time:
+    if not is_on_time:
         interrupt()
         ended.wait(_GRACE_S)
         raise TimeoutError
@@ -53,17 +53,17 @@ def more_memory(most_bytes: int) -> Iterator[None]:
 
     Without effect on systems that do not tell how much memory a process has allocated.
     """
-    allocated = _allocated_bytes()
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = (allocated or 0) + most_bytes
-    if allocated is None or (soft != resource.RLIM_INFINITY and soft <= limit):
+    allocated_bytes = _allocated_bytes()
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = (allocated_bytes or 0) + most_bytes
+    if allocated_bytes is None or (soft_limit != resource.RLIM_INFINITY and soft_limit <= limit):
         yield
         return
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard_limit))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_DATA, (soft_limit, hard_limit))
 
 
 def _allocated_bytes() -> int | None:

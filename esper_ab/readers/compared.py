@@ -43,10 +43,10 @@ def read_sources(folders: Sequence[Path]) -> list[Source]:
     if len(folders) < 2:
         report = shell_command("report", folders[0])
         raise UsageError(f"compare needs at least two experiment directories; `{report}` reports on one")
-    seen: dict[Path, Path] = {}
+    seen_folders: dict[Path, Path] = {}
     for folder in folders:
-        if (first := seen.setdefault(folder.resolve(), folder)) is not folder:
-            raise UsageError(f"{first} and {folder} are the same experiment directory")
+        if (first_folder := seen_folders.setdefault(folder.resolve(), folder)) is not folder:
+            raise UsageError(f"{first_folder} and {folder} are the same experiment directory")
     return [(str(folder), load(folder).history) for folder in folders]
 
 
@@ -99,10 +99,12 @@ def _conditions(sources: Sequence[Source]) -> list[_Condition]:
     conditions: list[_Condition] = []
     for source, history in sources:
         for group in history.plan.experiment.groups:
-            condition = next((known for known in conditions if known.settings == group.settings), None)
+            condition = next(
+                (known_condition for known_condition in conditions if known_condition.settings == group.settings), None
+            )
             if condition is None:
                 name = group.name
-                if any(known.name == name for known in conditions):
+                if any(known_condition.name == name for known_condition in conditions):
                     name = f"{name} ({source})"
                 condition = _Condition(name=name, settings=group.settings, members=[])
                 conditions.append(condition)
@@ -113,10 +115,10 @@ def _conditions(sources: Sequence[Source]) -> list[_Condition]:
 def _unequal(condition: _Condition) -> Iterator[str]:
     """Yield a line for each group whose records differ between sources that are comparable."""
     first_source, first_history, first_group = condition.members[0]
-    first_digests = {run.ref.replicate: digests_of(run) for run in first_history.of_group(first_group)}
+    digests_by_replicate = {run.ref.replicate: digests_of(run) for run in first_history.of_group(first_group)}
     for source, history, group in condition.members[1:]:
         for run in history.of_group(group):
-            difference = _first_difference(first_digests.get(run.ref.replicate, {}), digests_of(run))
+            difference = _first_difference(digests_by_replicate.get(run.ref.replicate, {}), digests_of(run))
             if difference:
                 yield (
                     f"{first_group} in {first_source} and {group} in {source} have equal settings and randomness, but "

@@ -26,8 +26,8 @@ def make_evaluation_plan(
     A lost outcome of the group that looks better counts as the worse of 0 and 1. `seed`: of the order. Raises
     UsageError if the plan is impossible.
     """
-    check_names("group", groups, least=2)
-    check_names("item", items, least=EARLIEST_LOOK)
+    check_names("group", groups, least_count=2)
+    check_names("item", items, least_count=EARLIEST_LOOK)
     if len(groups) != 2:
         raise UsageError(f"a plan for checkpoints compares two groups, not {len(groups)}; write a plan per comparison")
     if len(items) > MOST_REPLICATES:

@@ -51,15 +51,15 @@ def make_external_plan(
     `choosing`: how many of the `replicates`, from the first on, are used to choose cells. Raises UsageError if the plan
     is impossible, or if a table of outcomes could not contain the plan's names.
     """
-    check_names("group", groups, least=2)
-    check_names("seed", replicates, least=1)
+    check_names("group", groups, least_count=2)
+    check_names("seed", replicates, least_count=1)
     tasks = [scale.task for scale in scales]
     if tasks != [""]:
-        check_names("task", tasks, least=1)
+        check_names("task", tasks, least_count=1)
     if bool(cells) != bool(choosing):
         raise UsageError("--cells and --choose need each other, because cells are chosen on separate seeds")
     if cells:
-        check_names("cell", cells, least=2)
+        check_names("cell", cells, least_count=2)
         if len(scales) > 1:
             raise UsageError("cells belong to a single task: use either --cells or --tasks")
         if not 1 <= choosing < len(replicates):
@@ -86,11 +86,11 @@ def read_plan(path: Path) -> AnalysisPlan:
     content = read_regular(path, _LARGEST_BYTES).removeprefix(codecs.BOM_UTF8)
     try:
         file = _decode_file(content)
-        written = msgspec.json.format(bytes(file.plan), indent=-1)
+        written_plan = msgspec.json.format(bytes(file.plan), indent=-1)
         if file.esper_ab_plan == 1:
-            plan = _decode_plan(_rename_endpoint(written))
+            plan = _decode_plan(_rename_endpoint(written_plan))
         else:
-            plan = _decode_plan(written)
+            plan = _decode_plan(written_plan)
     except UNREADABLE as error:
         if "'rank'" in str(error):
             raise UsageError(
@@ -98,30 +98,32 @@ def read_plan(path: Path) -> AnalysisPlan:
                 "plan with `esper-ab design`"
             ) from None
         raise UsageError(f"{path} is not a plan of `esper-ab design`: {error}") from None
-    if file.sha256 != sha256_of(written):
+    if file.sha256 != sha256_of(written_plan):
         raise UsageError(f"{path} was changed after it was written: its sha256 does not match its content")
     plan.__dict__["digest"] = file.sha256  # in place of the cached property, which would hash the decoded plan
     return plan
 
 
-def _rename_endpoint(written: bytes) -> bytes:
+def _rename_endpoint(written_plan: bytes) -> bytes:
     """Rename `endpoint` of a format 1 plan, which is now `outcome_over`; the sha256 remains that of the old text.
 
     No name of a group or task can be mistaken for the field, because quotation marks in names are escaped.
     """
-    return written.replace(b'"design":{"endpoint":', b'"design":{"outcome_over":', 1)
+    return written_plan.replace(b'"design":{"endpoint":', b'"design":{"outcome_over":', 1)
 
 
-def check_names(what: str, names: Sequence[str], *, least: int) -> None:
+def check_names(kind_words: str, names: Sequence[str], *, least_count: int) -> None:
     """Raise UsageError for duplicate names, and for names that cannot occur in a table of outcomes."""
-    if len(names) < least:
-        raise UsageError(f"{what}s: at least {least} needed")
+    if len(names) < least_count:
+        raise UsageError(f"{kind_words}s: at least {least_count} needed")
     for place, name in enumerate(names):
         if len(name) > LONGEST_NAME:
-            raise UsageError(f"{what} {visible_line(name, LONGEST_NAME)!r}: a name has up to {LONGEST_NAME} characters")
-        if what in ("task", "cell") and name == MEAN:
-            raise UsageError(f"{what} {name!r}: this name is reserved for the mean over all tasks")
+            raise UsageError(
+                f"{kind_words} {visible_line(name, LONGEST_NAME)!r}: a name has up to {LONGEST_NAME} characters"
+            )
+        if kind_words in ("task", "cell") and name == MEAN:
+            raise UsageError(f"{kind_words} {name!r}: this name is reserved for the mean over all tasks")
         if not name or not name.isprintable() or name != name.strip():
-            raise UsageError(f"{what} {name!r}: the name must be printable, without spaces around it")
+            raise UsageError(f"{kind_words} {name!r}: the name must be printable, without spaces around it")
         if name in names[:place]:
-            raise UsageError(f"{what} {name!r} occurs twice")
+            raise UsageError(f"{kind_words} {name!r} occurs twice")

@@ -51,17 +51,17 @@ def observations_of(
         by_row = meanings.isdisjoint((*PAIR_COLUMNS, "run", "item")) and not any(map(names_items, columns))
         _refuse_rows_of_runs(source, columns, groups)
         columns, row_numbers = long_of(source, columns, row_numbers, groups, by_row=by_row)
-    used = choose_columns(source, columns, names or {}, rows)
+    used_columns = choose_columns(source, columns, names or {}, rows)
     if not row_numbers:
         raise UsageError(
             f"{source} has no rows: it needs one row per run, with the columns group, seed (or pair or run) and "
             "outcome, and also task and cluster if there are several tasks or clusters"
         )
     cells = CellColumns(columns)
-    layout = item_layout(source, cells, used, rows, item_is_named="item" in (names or {}))
+    layout = item_layout(source, cells, used_columns, rows, item_is_named="item" in (names or {}))
     if layout is not None:
-        return _observe_items(source, cells, row_numbers, used, layout)
-    return _observe_runs(source, cells, row_numbers, used, rows, grouped="group" in (names or {}))
+        return _observe_items(source, cells, row_numbers, used_columns, layout)
+    return _observe_runs(source, cells, row_numbers, used_columns, rows, grouped="group" in (names or {}))
 
 
 def _observe_items(
@@ -73,16 +73,16 @@ def _observe_items(
 ) -> Observations:
     """Make observations from rows of items."""
 
-    def where(index: int, column: str) -> str:
+    def place_of(index: int, column: str) -> str:
         return locate(source, row_numbers[index], {"item": layout.item, **used}, column)
 
     def read(cell: object, column: str, index: int) -> str:
-        name = read_name(cell, column, lambda: where(index, column))
+        name = read_name(cell, column, lambda: place_of(index, column))
         if column == "task" and name == MEAN:
-            raise UsageError(f"{where(index, column)}: the name {MEAN!r} is reserved")
+            raise UsageError(f"{place_of(index, column)}: the name {MEAN!r} is reserved")
         return name
 
-    table = item_table(columns, used, layout, read, where)
+    table = item_table(columns, used, layout, read, place_of)
     used_columns = {*used.values(), layout.item, layout.cluster}
     table, crashed = without_crashed_items(source, columns, used_columns, table, row_numbers)
     return Observations(
@@ -100,45 +100,47 @@ def _observe_runs(
     source: str,
     columns: CellColumns,
     row_numbers: Sequence[int],
-    used: Mapping[str, str],
-    rows_are: str | None,
+    used_columns: Mapping[str, str],
+    row_kind: str | None,
     *,
     grouped: bool,
 ) -> Observations:
     """Make observations from rows of runs."""
-    pair_column = next((column for column in PAIR_COLUMNS if column in used), "")
-    runs = run_rows(source, columns, used, pair_column or "run", row_numbers)
+    pair_column = next((column for column in PAIR_COLUMNS if column in used_columns), "")
+    runs = run_rows(source, columns, used_columns, pair_column or "run", row_numbers)
     if grouped:
-        check_groups(source, used["group"], runs.group)
-    runs, crashed = without_crashed(source, columns, used.values(), runs)
+        check_groups(source, used_columns["group"], runs.group)
+    runs, crash_notes = without_crashed(source, columns, used_columns.values(), runs)
     notes: tuple[str, ...] = ()
-    if rows_are == "runs" and many_rows_per_run(columns, used):  # the user says that each of them is a run of its own
+    if row_kind == "runs" and many_rows_per_run(
+        columns, used_columns
+    ):  # the user says that each of them is a run of its own
         numbers = Names.of(map(str, runs.row.tolist()))
         runs = replace(runs, replicate=numbers, run=numbers)
         pair_column = ""
-    elif "run" in used:
-        _check_unique(source, runs, runs.run, used["run"])
+    elif "run" in used_columns:
+        _check_unique(source, runs, runs.run, used_columns["run"])
     if pair_column:
         replicates, notes = one_name_per_replicate(runs.replicate, pair_column)
         runs = replace(runs, replicate=replicates)
-        _check_unique(source, runs, runs.replicate, used[pair_column])
+        _check_unique(source, runs, runs.replicate, used_columns[pair_column])
     return Observations(
         source=source,
         pair_column=pair_column,
         rows=runs,
-        outcome_column=used["outcome"],
-        notes=(*notes, *crashed),
-        run_column=used.get(pair_column or "run", ""),
+        outcome_column=used_columns["outcome"],
+        notes=(*notes, *crash_notes),
+        run_column=used_columns.get(pair_column or "run", ""),
     )
 
 
 def _refuse_rows_of_runs(source: str, columns: Iterable[str], groups: Sequence[str]) -> None:
     """Raise UsageError if, beside the columns of groups, one tells the group or the outcome of a single run."""
     for name in columns:
-        ours = meaning(name)
-        if name in groups or ours not in ("group", "outcome"):
+        our_name = meaning(name)
+        if name in groups or our_name not in ("group", "outcome"):
             continue
-        means = "" if name == ours else f" ({ours})"
+        means = "" if name == our_name else f" ({our_name})"
         raise UsageError(
             SettingName("groups"),
             f": {source} has a column {name!r}{means}, so each row is one run already; leave out ",
@@ -153,11 +155,11 @@ def _check_unique(source: str, runs: Runs, names: Names, column: str) -> None:
     keys = of_groups * len(names.names) + names.codes
     if distinct(keys) == keys.size:
         return
-    _, first, code = np.unique(keys, return_index=True, return_inverse=True)
-    row = int(np.flatnonzero(first[code] != np.arange(keys.size))[0])
+    _, first_row, code = np.unique(keys, return_index=True, return_inverse=True)
+    row = int(np.flatnonzero(first_row[code] != np.arange(keys.size))[0])
     task = runs.task[row]
-    of_task = f" and task {task}" if task else ""
+    task_words = f" and task {task}" if task else ""
     raise UsageError(
         f"{source}, row {runs.row[row]}, column {column}: group {runs.group[row]} also has {column} "
-        f"{names[row]}{of_task} in row {runs.row[first[code[row]]]}; one row per run"
+        f"{names[row]}{task_words} in row {runs.row[first_row[code[row]]]}; one row per run"
     )

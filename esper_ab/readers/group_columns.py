@@ -15,12 +15,12 @@ def check_groups(source: str, column: str, groups: Names) -> None:
     """Raise UsageError if most rows are alone in their group; `column`: the source's column that names the groups."""
     rows = groups.codes.size
     counts = np.bincount(groups.codes).tolist()
-    alone = [group for group, count in zip(groups.names, counts, strict=True) if count == 1]
-    if len(counts) <= _MOST_GROUPS or 2 * len(alone) <= rows:
+    single_groups = [group for group, count in zip(groups.names, counts, strict=True) if count == 1]
+    if len(counts) <= _MOST_GROUPS or 2 * len(single_groups) <= rows:
         return
-    named = visible_line(column)
-    example = visible_line(alone[0], 40)
+    column_words = visible_line(column)
+    example = visible_line(single_groups[0], 40)
     raise UsageError(
-        f"{source}, column {named}: it would make nearly every row a group of its own ({len(counts)} groups in "
+        f"{source}, column {column_words}: it would make nearly every row a group of its own ({len(counts)} groups in "
         f"{rows} rows, such as {example}); as group, name the column that tells which setting a run had"
     )

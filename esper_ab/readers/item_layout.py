@@ -36,51 +36,51 @@ class ItemLayout:
 def item_layout(
     source: str,
     columns: CellColumns,
-    used: Mapping[str, str],
+    used_columns: Mapping[str, str],
     rows: str | None,
     *,
     item_is_named: bool,
 ) -> ItemLayout | None:
     """Return the columns of items; None if a row is a run.
 
-    `used`: our name of a column -> the source's. `rows`: "runs" or "items", as the user says. `item_is_named`: the user
-    named the column of items. Raises Unanswered if the user must say.
+    `used_columns`: our name of a column -> the source's. `rows`: "runs" or "items", as the user says. `item_is_named`:
+    the user named the column of items. Raises Unanswered if the user must say.
     """
     if rows == "runs":
         return None
-    run = _run_column(used)
-    distinct, count = _runs(columns, used, run)
-    below = rows == "items" or not run or distinct < count
-    if "item" in used and (item_is_named or below):
-        return ItemLayout(item=used["item"], unit=unit_of(used["item"]), run=run)
-    named = [name for name in columns if names_items(name) and name not in used.values()]
-    if named and below:
-        item = max(named, key=lambda name: len(columns.distinct(name).cells))
-        cluster = "" if "cluster" in used else _find_clusters(columns, named, item)
+    run = _run_column(used_columns)
+    distinct_runs, count = _runs(columns, used_columns, run)
+    below = rows == "items" or not run or distinct_runs < count
+    if "item" in used_columns and (item_is_named or below):
+        return ItemLayout(item=used_columns["item"], unit=unit_of(used_columns["item"]), run=run)
+    item_names = [name for name in columns if names_items(name) and name not in used_columns.values()]
+    if item_names and below:
+        item = max(item_names, key=lambda name: len(columns.distinct(name).cells))
+        cluster = "" if "cluster" in used_columns else _find_clusters(columns, item_names, item)
         return ItemLayout(item=item, unit=unit_of(item), run=run, cluster=cluster)
     if rows != "items":
-        if many_rows_per_run(columns, used):
-            _ask(source, columns, used, run, distinct, count)
+        if many_rows_per_run(columns, used_columns):
+            _ask(source, columns, used_columns, run, distinct_runs, count)
         return None
-    if run and distinct == count:  # the column that seems to name runs names items
-        return ItemLayout(item=used[run], unit=unit_of(used[run]), run="")
-    item = _telling(columns, used, run)
+    if run and distinct_runs == count:  # the column that seems to name runs names items
+        return ItemLayout(item=used_columns[run], unit=unit_of(used_columns[run]), run="")
+    item = _telling(columns, used_columns, run)
     return ItemLayout(item=item, unit=unit_of(item) if item else "item", run=run)
 
 
-def many_rows_per_run(columns: CellColumns, used: Mapping[str, str]) -> bool:
+def many_rows_per_run(columns: CellColumns, used_columns: Mapping[str, str]) -> bool:
     """True if there are so many rows per name of a run that they are no slip."""
-    distinct, count = _runs(columns, used, _run_column(used))
-    return _MANY * distinct <= count
+    distinct_runs, count = _runs(columns, used_columns, _run_column(used_columns))
+    return _MANY * distinct_runs <= count
 
 
-def _run_column(used: Mapping[str, str]) -> str:
-    return next((name for name in (*PAIR_COLUMNS, "run") if name in used), "")
+def _run_column(used_columns: Mapping[str, str]) -> str:
+    return next((name for name in (*PAIR_COLUMNS, "run") if name in used_columns), "")
 
 
-def _runs(columns: CellColumns, used: Mapping[str, str], run: str) -> tuple[int, int]:
+def _runs(columns: CellColumns, used_columns: Mapping[str, str], run: str) -> tuple[int, int]:
     """Return the number of runs of all groups and tasks, and the number of rows."""
-    keys = _keys(used, run)
+    keys = _keys(used_columns, run)
     return columns.combinations(keys), len(columns[keys[0]])
 
 
@@ -89,25 +89,26 @@ def _keys(used: Mapping[str, str], run: str) -> list[str]:
     return [used[name] for name in ("group", run, "task") if name in used]
 
 
-def _find_clusters(columns: CellColumns, named: Sequence[str], item: str) -> str:
-    """Return a column of `named` whose names each have several items, as a scene has episodes; "" if there is none.
+def _find_clusters(columns: CellColumns, item_names: Sequence[str], item: str) -> str:
+    """Return a column of `item_names` whose names each have several items, as a scene has episodes; "" if there is
+    none.
 
     A column with several names per item numbers its repeats.
     """
     items = len(columns.distinct(item).cells)
-    for name in named:
+    for name in item_names:
         if name != item and len(columns.distinct(name).cells) < columns.combinations([item, name]) == items:
             return name
     return ""
 
 
-def _telling(columns: CellColumns, used: Mapping[str, str], run: str) -> str:
+def _telling(columns: CellColumns, used_columns: Mapping[str, str], run: str) -> str:
     """Return a column of whole numbers that tells the rows of a run apart and is alike in all runs; "" if none does."""
-    keys = _keys(used, run)
+    keys = _keys(used_columns, run)
     rows = len(columns[keys[0]])
     _, rows_of_runs = np.unique(columns.combined(keys), return_counts=True)
     for name in columns:
-        if name in used.values() or name.strip().lower() in _STEPS:
+        if name in used_columns.values() or name.strip().lower() in _STEPS:
             continue
         cells = columns.distinct(name).cells
         tells_all = columns.combinations([*keys, name]) == rows
@@ -124,22 +125,23 @@ def _is_whole(cell: object) -> bool:
 def _ask(
     source: str,
     columns: CellColumns,
-    used: Mapping[str, str],
+    used_columns: Mapping[str, str],
     run: str,
-    distinct: int,
+    distinct_runs: int,
     count: int,
 ) -> None:
     """Raise Unanswered: there are many rows per run, and no column is called like items."""
     if any(name.strip().lower() in _STEPS for name in columns):
         return
-    telling = _telling(columns, used, run)
-    differ = f", which differ in the column {telling}" if telling else ""
-    run_column = used[run] if run else "group"
+    telling = _telling(columns, used_columns, run)
+    difference_words = f", which differ in the column {telling}" if telling else ""
+    run_column = used_columns[run] if run else "group"
     raise Unanswered(
         source,
         [
             OpenQuestion(
-                f"{count} rows name only {counted(distinct, 'run')} ({run_column}){differ}; each row is an item, such "
+                f"{count} rows name only {counted(distinct_runs, 'run')} ({run_column}){difference_words}; each row is "
+                "an item, such "
                 "as a question or an episode of that run, or a training run of its own",
                 RUNS_OR_ITEMS,
             )

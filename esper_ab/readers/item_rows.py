@@ -21,22 +21,22 @@ ReadName = Callable[[object, str, int], str]  # the name in a cell, from our col
 
 
 def item_table(
-    columns: CellColumns, used: Mapping[str, str], layout: ItemLayout, read: ReadName, where: Where
+    columns: CellColumns, used_columns: Mapping[str, str], layout: ItemLayout, read_name: ReadName, place_of: Where
 ) -> ItemTable:
-    """Return the rows of items. `read` and `where` are for messages. Raises UsageError for an invalid cell."""
+    """Return the rows of items. `read_name` and `place_of` are for messages. Raises UsageError for an invalid cell."""
 
     def names_of(column: str) -> Names:
-        if column not in used:
+        if column not in used_columns:
             return Names.same("", rows)
-        return columns.distinct(used[column]).names(lambda cell, row: read(cell, column, row))
+        return columns.distinct(used_columns[column]).names(lambda cell, row: read_name(cell, column, row))
 
-    rows = len(columns[used["outcome"]])
+    rows = len(columns[used_columns["outcome"]])
     group = names_of("group")
     task = names_of("task")
-    score = outcomes(columns, used["outcome"], lambda cell, row: outcome_of(cell, where(row, "outcome")))
+    score = outcomes(columns, used_columns["outcome"], lambda cell, row: outcome_of(cell, place_of(row, "outcome")))
     run = _one_name_per_run(names_of(layout.run))
-    item = _items(columns, layout, score, where)
-    cluster, clusters = _clusters(columns, used.get("cluster", layout.cluster), rows)
+    item = _items(columns, layout, score, place_of)
+    cluster, clusters = _clusters(columns, used_columns.get("cluster", layout.cluster), rows)
     return ItemTable(
         unit=layout.unit,
         item_column=layout.item,
@@ -60,16 +60,16 @@ def _one_name_per_run(runs: Names) -> Names:
     return runs if len(keys) == len(runs.names) else runs.renamed(replicate_key)
 
 
-def _items(columns: CellColumns, layout: ItemLayout, score: Floats, where: Where) -> Names:
+def _items(columns: CellColumns, layout: ItemLayout, score: Floats, place_of: Where) -> Names:
     """Return the items of the rows. A row without an item is that of a lost run, if it has no score either."""
     if not layout.item:
         return Names(np.arange(score.size), tuple(map(str, range(score.size))))
     cells = columns.distinct(layout.item)
     items = cells.plain_names() or cells.names(lambda cell, _: cell_text(cell))
     if "" in items.names:
-        unnamed = np.flatnonzero(items.among([""]) & np.isfinite(score))
-        if unnamed.size:
-            raise UsageError(f"{where(int(unnamed[0]), 'item')}: empty, but every score needs an item")
+        unnamed_rows = np.flatnonzero(items.among([""]) & np.isfinite(score))
+        if unnamed_rows.size:
+            raise UsageError(f"{place_of(int(unnamed_rows[0]), 'item')}: empty, but every score needs an item")
     return items
 
 
@@ -80,6 +80,6 @@ def _clusters(columns: CellColumns, column: str, rows: int) -> tuple[Ints, tuple
     clusters = columns.distinct(column).names(lambda cell, _: blank_if_missing(cell_text(cell)))
     codes = clusters.codes
     if "" in clusters.names:
-        none = clusters.code_of[""]
-        codes = np.where(codes == none, -1, np.where(codes > none, codes - 1, codes))
+        empty_code = clusters.code_of[""]
+        codes = np.where(codes == empty_code, -1, np.where(codes > empty_code, codes - 1, codes))
     return codes, tuple(name for name in clusters.names if name)

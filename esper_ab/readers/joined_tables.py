@@ -46,34 +46,34 @@ def join_tables(paths: Sequence[Path], files: Sequence[SourceFile], rules: Readi
     """
     source = _source(paths, files)
     names = rules.names
-    used, notes = _outcome_files(files, names.get("outcome", ""))
-    runs = _runs(used)
+    used_files, notes = _outcome_files(files, names.get("outcome", ""))
+    runs = _runs(used_files)
     tables = [table for run in runs for table in run.tables]
     roles = roles_of(tables[0], names)
     identified = {"group", "run", "item", *PAIR_COLUMNS} & {*roles}
-    if identified or (used[0][0].format.general and _are_items(source, tables[0], roles, rules)):
+    if identified or (used_files[0][0].format.general and _are_items(source, tables[0], roles, rules)):
         return join_rows(source, [NamedTable(run.path, table) for run in runs for table in run.tables], rules, notes)
     metric = metric_of(source, tables, names.get("outcome", ""))
     by_path = [run.path for run in runs]
     if rules.runs.endswith("/..."):  # reaches from a folder to the file
         by_path = [str(run.tables[0].file) for run in runs]
-    used_pattern, of_runs = names_of_paths(source, by_path, rules.runs, seeds=True, groups=True)
-    _check_different(runs, of_runs)
+    used_pattern, run_names = names_of_paths(source, by_path, rules.runs, seeds=True, groups=True)
+    _check_different(runs, run_names)
     values = [
         RunValues(name.group, label_of(name), _series(run, metric), run.tables[0].window, run.tables[0].row)
-        for run, name in zip(runs, of_runs, strict=True)
+        for run, name in zip(runs, run_names, strict=True)
     ]
     taken = outcomes_at(values, rules.steps, metric)
-    first = tables[0]
+    first_table = tables[0]
     return LongTable(
         source=source,
-        columns=columns_of_runs(of_runs, metric, taken.outcomes),
+        columns=columns_of_runs(run_names, metric, taken.outcomes),
         row_numbers=range(1, len(runs) + 1),
         metric=metric,
         reading=(taken.how,),
         notes=(*notes, *taken.notes, *dict.fromkeys(note for table in tables for note in table.notes)),
-        name_lines=show_names(used_pattern, of_runs),
-        better=first.better if metric in first.outcomes[:1] else "",
+        name_lines=show_names(used_pattern, run_names),
+        better=first_table.better if metric in first_table.outcomes[:1] else "",
     )
 
 
@@ -113,22 +113,26 @@ def _outcome_files(
 
     A run may leave several files, such as a log of training episodes beside its evaluations.
     """
-    read = [(file, read_file(file.path)) for file in files]
-    having = [(file, tables) for file, tables in read if not metric or any(metric in table.columns for table in tables)]
-    if not having:
-        names = dict.fromkeys(name for _, tables in read for table in tables for name in table.columns)
+    files_read = [(file, read_file(file.path)) for file in files]
+    files_with_metric = [
+        (file, tables) for file, tables in files_read if not metric or any(metric in table.columns for table in tables)
+    ]
+    if not files_with_metric:
+        names = dict.fromkeys(name for _, tables in files_read for table in tables for name in table.columns)
         raise UsageError(f"no file has a column {metric!r}; {did_you_mean(metric, names)}")
-    ranks = {file.format.name: (file.format.general, file.format.order, file.format.name) for file, _ in having}
-    best = min(ranks, key=lambda name: ranks[name])
-    used = [(file, tables) for file, tables in having if file.format.name == best]
-    kept = {file.path for file, _ in used}
-    others = [file for file in files if file.path not in kept]
-    if not others:
-        return used, ()
-    formats = listed(sorted({file.format.name for file in others}))
-    return used, (
-        f"The outcomes are those of {best.removeprefix('an ').removeprefix('a ')} files; "
-        f"{counted(len(others), 'other file')} ({formats}) {'is' if len(others) == 1 else 'are'} not used.",
+    ranks = {
+        file.format.name: (file.format.general, file.format.order, file.format.name) for file, _ in files_with_metric
+    }
+    best_format = min(ranks, key=lambda name: ranks[name])
+    used_files = [(file, tables) for file, tables in files_with_metric if file.format.name == best_format]
+    kept_paths = {file.path for file, _ in used_files}
+    other_files = [file for file in files if file.path not in kept_paths]
+    if not other_files:
+        return used_files, ()
+    formats = listed(sorted({file.format.name for file in other_files}))
+    return used_files, (
+        f"The outcomes are those of {best_format.removeprefix('an ').removeprefix('a ')} files; "
+        f"{counted(len(other_files), 'other file')} ({formats}) {'is' if len(other_files) == 1 else 'are'} not used.",
     )
 
 
@@ -146,12 +150,12 @@ def _runs(files: Sequence[tuple[SourceFile, list[SourceTable]]]) -> list[_RunTab
 
 def _check_different(runs: Sequence[_RunTables], names: Sequence[RunName]) -> None:
     """Raise UsageError if two files have the same name of a run."""
-    seen: dict[RunName, str] = {}
+    seen_runs: dict[RunName, str] = {}
     for run, name in zip(runs, names, strict=True):
-        first = seen.setdefault(name, run.path)
-        if first != run.path and (name.seed or name.run):
+        first_path = seen_runs.setdefault(name, run.path)
+        if first_path != run.path and (name.seed or name.run):
             raise UsageError(
-                f"{first} and {run.path} are both {label_of(name)}; ", SettingName("runs"), " can tell them apart"
+                f"{first_path} and {run.path} are both {label_of(name)}; ", SettingName("runs"), " can tell them apart"
             )
 
 

@@ -52,21 +52,21 @@ def _check_direction(folder: Path, history: History, scale: Scale) -> None:
         )
 
 
-def read_experiments(named: Sequence[tuple[str, Path]], scales: Sequence[Scale]) -> Observations:
-    """Read each (task, experiment directory) in `named`.
+def read_experiments(named_folders: Sequence[tuple[str, Path]], scales: Sequence[Scale]) -> Observations:
+    """Read each (task, experiment directory) in `named_folders`.
 
     Raises UsageError unless every task of the plan has exactly one directory.
     """
-    tasks = [task for task, _ in named]
+    tasks = [task for task, _ in named_folders]
     for scale in scales:
         if tasks.count(scale.task) != 1:
-            needed = "one experiment directory"
+            needed_words = "one experiment directory"
             if scale.task:
-                needed += f" for task {scale.task!r}, as TASK=EXPERIMENT"
-            given = ", ".join(f"{task}={folder}" if task else str(folder) for task, folder in named)
-            raise UsageError(f"the plan needs {needed}, or all runs in one CSV file; given: {given}")
-    histories = {task: (folder, load(folder).history) for task, folder in named}
-    return observe_parts(", ".join(str(folder) for _, folder in named), histories, scales)
+                needed_words += f" for task {scale.task!r}, as TASK=EXPERIMENT"
+            given_words = ", ".join(f"{task}={folder}" if task else str(folder) for task, folder in named_folders)
+            raise UsageError(f"the plan needs {needed_words}, or all runs in one CSV file; given: {given_words}")
+    histories = {task: (folder, load(folder).history) for task, folder in named_folders}
+    return observe_parts(", ".join(str(folder) for _, folder in named_folders), histories, scales)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,31 +91,35 @@ class JointResult:
     @property
     def complete(self) -> bool:
         """True if every part has ended and all of its runs are complete."""
-        return all(now.state == "finished" and now.runs == now.of_runs for now in self.parts)
+        return all(
+            part_state.state == "finished" and part_state.runs == part_state.of_runs for part_state in self.parts
+        )
 
 
-def judge_directory(directory: Path, joint: Joint, plan: AnalysisPlan, rng_seed: int | None = None) -> JointResult:
+def judge_directory(
+    directory: Path, joint_experiment: Joint, plan: AnalysisPlan, rng_seed: int | None = None
+) -> JointResult:
     """Judge the recorded runs of the parts below `directory`; a part without a journal has no runs yet.
 
     `rng_seed`: the seed of the bootstraps; if None, the seed is derived from the plan's digest.
     """
     histories = dict[str, tuple[Path, History]]()  # by task
     parts = list[PartNow]()
-    planned = len(plan.groups) * len(plan.replicates)
-    for part in joint.parts:
+    planned_runs = len(plan.groups) * len(plan.replicates)
+    for part in joint_experiment.parts:
         folder = directory / part.folder
         state = "planned"
-        done = 0
+        done_runs = 0
         if begun(folder):
-            loaded = load(folder)
-            histories[part.name] = folder, loaded.history
-            state = state_of(loaded.history, held=loaded.held)
-            runs = [run for run in loaded.history.runs.values() if str(run.ref.replicate) in plan.replicates]
-            done = sum(run.evaluation is not None for run in runs)
-        parts.append(PartNow(part=part, state=state, runs=done, of_runs=planned))
+            loaded_journal = load(folder)
+            histories[part.name] = folder, loaded_journal.history
+            state = state_of(loaded_journal.history, held=loaded_journal.held)
+            runs = [run for run in loaded_journal.history.runs.values() if str(run.ref.replicate) in plan.replicates]
+            done_runs = sum(run.evaluation is not None for run in runs)
+        parts.append(PartNow(part=part, state=state, runs=done_runs, of_runs=planned_runs))
     observations = observe_parts(str(directory), histories, plan.scales)
-    judged = with_profiles(judge(plan, observations, rng_seed=rng_seed), joint.scores)
+    joint_answer = with_profiles(judge(plan, observations, rng_seed=rng_seed), joint_experiment.scores)
     findings: list[tuple[str, Finding]] = []
     for name, facts in (observations.facts or {}).items():
         findings += [(name, finding) for finding in facts.findings]
-    return JointResult(name=directory.name, parts=tuple(parts), judged=judged, findings=tuple(findings))
+    return JointResult(name=directory.name, parts=tuple(parts), judged=joint_answer, findings=tuple(findings))

@@ -58,14 +58,14 @@ def is_experiment(directory: Path) -> bool:
     return (directory / JOURNAL_NAME).exists() or is_joint(directory)
 
 
-def write_joint(directory: Path, joint: Joint, settings: dict[str, str]) -> None:
+def write_joint(directory: Path, joint_experiment: Joint, settings: dict[str, str]) -> None:
     """Write the parts, after their plan; `settings`: text of experiment.toml by the part's folder.
 
     Raises UsageError.
     """
     for folder, text in settings.items():
         write_below(directory, f"{folder}.toml", text.encode())
-    write_below(directory, JOINT_NAME, msgspec.json.format(msgspec.json.encode(joint), indent=1) + b"\n")
+    write_below(directory, JOINT_NAME, msgspec.json.format(msgspec.json.encode(joint_experiment), indent=1) + b"\n")
 
 
 def read_joint(directory: Path) -> Joint:
@@ -96,12 +96,14 @@ def refuse_joint(directory: Path, command: str, *, by_task: bool = False) -> Non
     """
     if not is_joint(directory):
         return
-    joint = read_joint(directory)
-    whole = f"{directory} holds {len(joint.parts)} experiments with one answer"
-    folders = [directory / part.folder for part in joint.parts]
+    joint_experiment = read_joint(directory)
+    whole = f"{directory} holds {len(joint_experiment.parts)} experiments with one answer"
+    folders = [directory / part.folder for part in joint_experiment.parts]
     if by_task:
-        named = shlex.join(f"{part.name}={folder}" for part, folder in zip(joint.parts, folders, strict=True))
-        raise UsageError(f"{whole}; {command} takes them by name: {named}")
-    running = {folder for folder in folders if folder.is_dir() and holder(folder) is not None}
-    listed = ", ".join(f"{folder} (running)" if folder in running else str(folder) for folder in folders)
-    raise UsageError(f"{whole}; {command} takes one at a time: {listed}")
+        named_parts = shlex.join(
+            f"{part.name}={folder}" for part, folder in zip(joint_experiment.parts, folders, strict=True)
+        )
+        raise UsageError(f"{whole}; {command} takes them by name: {named_parts}")
+    running_folders = {folder for folder in folders if folder.is_dir() and holder(folder) is not None}
+    folder_words = ", ".join(f"{folder} (running)" if folder in running_folders else str(folder) for folder in folders)
+    raise UsageError(f"{whole}; {command} takes one at a time: {folder_words}")

@@ -46,15 +46,15 @@ def _experiment_directories(folder: Path) -> Iterator[Path]:
 def _describe(experiment_dir: Path) -> Listed:
     """Return a row of the list; a directory that cannot be read has a row that says why."""
     try:
-        loaded = load(experiment_dir)
+        loaded_journal = load(experiment_dir)
     except JournalError as error:
         return Listed(experiment_dir=str(experiment_dir), state="damaged", problem=str(error))
     except UsageError as error:
         return Listed(experiment_dir=str(experiment_dir), state="empty", problem=str(error))
     except OSError as error:
         return Listed(experiment_dir=str(experiment_dir), state="unreadable", problem=str(error))
-    history = loaded.history
-    state = state_of(history, held=loaded.held)
+    history = loaded_journal.history
+    state = state_of(history, held=loaded_journal.held)
     answers: tuple[Reported, ...] = ()
     problem = ""
     if state == "finished":
@@ -65,7 +65,7 @@ def _describe(experiment_dir: Path) -> Listed:
         experiment_dir=str(experiment_dir),
         state=state,
         done=_share_done(history),
-        last_event=loaded.wall_time,
+        last_event=loaded_journal.wall_time,
         groups=history.groups,
         verdicts=tuple(f"{answer.a} - {answer.b}: {answer.verdict}" for answer in answers),
         headlines=tuple(_headline(answer) for answer in answers if answer.headline),
@@ -75,19 +75,19 @@ def _describe(experiment_dir: Path) -> Listed:
 
 def _share_done(history: History) -> float | None:
     """Return the share of the planned training episodes and evaluations that is recorded; None without any planned."""
-    planned = 0.0
-    done = 0.0
+    planned_episodes = 0.0
+    done_episodes = 0.0
     for run in history.runs.values():
         if run.left_out or run.lost:
             continue
         evaluation = evaluation_work(run.spec)
-        planned += run.spec.episodes + evaluation
-        done += len(run.columns)
+        planned_episodes += run.spec.episodes + evaluation
+        done_episodes += len(run.columns)
         if run.evaluation is not None:
-            done += evaluation
-    if not planned:
+            done_episodes += evaluation
+    if not planned_episodes:
         return None
-    return done / planned
+    return done_episodes / planned_episodes
 
 
 def _headline(answer: Reported) -> str:

@@ -29,7 +29,9 @@ def roles_of(table: SourceTable, names: Mapping[str, str]) -> dict[str, str]:
     """Return our name -> the table's for the columns whose meaning their names, the format or the user tell."""
     roles = {meaning(name): name for name in table.columns if meaning(name) in COLUMNS}
     roles |= table.roles
-    return roles | {meaning(ours): theirs for ours, theirs in names.items() if theirs in table.columns}
+    return roles | {
+        meaning(our_name): their_name for our_name, their_name in names.items() if their_name in table.columns
+    }
 
 
 def of_format(table: SourceTable, roles: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
@@ -37,10 +39,14 @@ def of_format(table: SourceTable, roles: Mapping[str, str], names: Mapping[str, 
 
     A column of runs is left out if seeds tell the runs apart.
     """
-    known = {ours: theirs for ours, theirs in table.roles.items() if ours in COLUMNS and ours not in names}
+    known_roles = {
+        our_name: their_name
+        for our_name, their_name in table.roles.items()
+        if our_name in COLUMNS and our_name not in names
+    }
     if not {*roles}.isdisjoint(PAIR_COLUMNS):
-        known.pop("run", None)
-    return known
+        known_roles.pop("run", None)
+    return known_roles
 
 
 def columns_of_runs(names: Sequence[RunName], metric: str, outcomes: Sequence[float | None]) -> dict[str, list[Any]]:

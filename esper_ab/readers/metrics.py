@@ -24,55 +24,55 @@ _TIMES = frozenset({"time", "wall time", "wall_time", "timestamp", "relative tim
 _STATES = frozenset({"state", "status", "name", "id", "", "unnamed: 0", "_runtime", "_timestamp"})
 
 
-def pick_metric(source: str, metrics: Sequence[str], named: str) -> str:
+def pick_metric(source: str, metrics: Sequence[str], named_metric: str) -> str:
     """Return the metric that is the outcome. Raises UsageError, which lists all, if the user must say which."""
-    if named:
-        if named not in metrics:
-            raise UsageError(f"{source} has no {named!r}; {did_you_mean(named, metrics)}")
-        return named
+    if named_metric:
+        if named_metric not in metrics:
+            raise UsageError(f"{source} has no {named_metric!r}; {did_you_mean(named_metric, metrics)}")
+        return named_metric
     if len(metrics) == 1:
         return metrics[0]
-    listed = ", ".join(visible_line(name, 60) for name in metrics[:_MOST_LISTED])
-    rest = f", and {len(metrics) - _MOST_LISTED} more" if len(metrics) > _MOST_LISTED else ""
+    listed_names = ", ".join(visible_line(name, 60) for name in metrics[:_MOST_LISTED])
+    rest_words = f", and {len(metrics) - _MOST_LISTED} more" if len(metrics) > _MOST_LISTED else ""
     if not metrics:
         raise UsageError(f"{source} has no column of numbers that could be the outcome")
     raise UsageError(
         f"{source} has {len(metrics)} numbers per run; say which is the outcome with ",
         SettingName("columns", {"outcome": "NAME"}),
-        f": {listed}{rest}",
+        f": {listed_names}{rest_words}",
     )
 
 
-def metric_of(source: str, tables: Sequence[SourceTable], named: str) -> str:
+def metric_of(source: str, tables: Sequence[SourceTable], named_metric: str) -> str:
     """Return the outcome of runs that have a table each: the format's own, or the only number that all have."""
-    first = tables[0]
-    if named:
-        every = dict.fromkeys(name for table in tables for name in table.columns)
-        return pick_metric(source, list(every), named)
-    if first.outcomes and (first.better or len(first.outcomes) == 1):
-        return first.outcomes[0]
-    likely = first.outcomes or candidates(first.columns, [*first.roles.values()])
-    shared = [name for name in likely if all(name in table.columns for table in tables)]
-    return pick_metric(source, fitting(shared or likely), "")
+    first_table = tables[0]
+    if named_metric:
+        all_names = dict.fromkeys(name for table in tables for name in table.columns)
+        return pick_metric(source, list(all_names), named_metric)
+    if first_table.outcomes and (first_table.better or len(first_table.outcomes) == 1):
+        return first_table.outcomes[0]
+    likely_names = first_table.outcomes or candidates(first_table.columns, [*first_table.roles.values()])
+    shared_names = [name for name in likely_names if all(name in table.columns for table in tables)]
+    return pick_metric(source, fitting(shared_names or likely_names), "")
 
 
 def fitting(names: Sequence[str]) -> list[str]:
     """Return the only name that says that it is an outcome, measured in an evaluation or at all; else all names."""
     outcomes = [name for name in names if any(word in name.lower() for word in _OUTCOMES)]
-    for chosen in ([name for name in outcomes if any(word in name.lower() for word in _EVALUATION)], outcomes):
-        if len(chosen) == 1:
-            return chosen
+    for chosen_names in ([name for name in outcomes if any(word in name.lower() for word in _EVALUATION)], outcomes):
+        if len(chosen_names) == 1:
+            return chosen_names
     return list(names)
 
 
-def candidates(columns: Mapping[str, Cells], used: Collection[str] = ()) -> list[str]:
-    """Return the columns of numbers that can be the outcome, apart from the `used` ones."""
-    taken = {*used}
+def candidates(columns: Mapping[str, Cells], used_columns: Collection[str] = ()) -> list[str]:
+    """Return the columns of numbers that can be the outcome, except `used_columns`."""
+    taken_names = {*used_columns}
     steps = {name for name in columns if step_column([name])}
     return [
         name
         for name, cells in columns.items()
-        if name not in taken | steps
+        if name not in taken_names | steps
         and meaning(name) not in {*COLUMNS} - {"outcome"}
         and name.strip().lower().rpartition("/")[2] not in _TIMES | _STATES
         and not names_items(name)

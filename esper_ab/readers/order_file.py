@@ -95,68 +95,78 @@ def _trials(plan: AnalysisPlan) -> Trials:
 
 def _rows(plan: AnalysisPlan, source: str, columns: Mapping[str, Cells], numbers: Sequence[int]) -> list[_Row]:
     """Check all cells; rows stay in the order of the file."""
-    if lacking := [name for name in COLUMNS if name not in columns]:
+    if missing_columns := [name for name in COLUMNS if name not in columns]:
         raise UsageError(
-            f"{source} has no column {lacking[0]!r}: a plan of `esper-ab design --level checkpoints` is judged on its "
+            f"{source} has no column {missing_columns[0]!r}: a plan of `esper-ab design --level checkpoints` is judged "
+            "on its "
             f"order file, with the columns {', '.join(COLUMNS)}, filled in"
         )
     rows = []
-    seen: dict[int, int] = {}
+    seen_trials: dict[int, int] = {}
     for index, number in enumerate(numbers):
         trial, arm, item, outcome = (columns[name][index] for name in COLUMNS)
-        where = f"{source}, row {number}, column"
+        place_prefix = f"{source}, row {number}, column"
         row = _Row(
-            trial=_trial_of(plan, trial, f"{where} trial"),
-            arm=_one_of(LABELS, arm, f"{where} arm"),
-            item=_one_of(plan.replicates, item, f"{where} item"),
-            outcome=_binary(outcome, f"{where} outcome"),
+            trial=_trial_of(plan, trial, f"{place_prefix} trial"),
+            arm=_one_of(LABELS, arm, f"{place_prefix} arm"),
+            item=_one_of(plan.replicates, item, f"{place_prefix} item"),
+            outcome=_binary(outcome, f"{place_prefix} outcome"),
         )
-        if row.trial in seen:
-            raise UsageError(f"{where} trial: trial {row.trial} is in row {seen[row.trial]}, too")
-        seen[row.trial] = number
+        if row.trial in seen_trials:
+            raise UsageError(f"{place_prefix} trial: trial {row.trial} is in row {seen_trials[row.trial]}, too")
+        seen_trials[row.trial] = number
         rows.append(row)
     return rows
 
 
-def _trial_of(plan: AnalysisPlan, cell: object, where: str) -> int:
-    last = 2 * len(plan.replicates)
+def _trial_of(plan: AnalysisPlan, cell: object, place: str) -> int:
+    last_trial = 2 * len(plan.replicates)
     trial = whole_number(cell_text(cell))
-    if trial is None or not 1 <= trial <= last:
-        raise UsageError(f"{where}: {visible_line(cell_text(cell), _LONGEST)!r} is no trial of the plan (1 to {last})")
+    if trial is None or not 1 <= trial <= last_trial:
+        raise UsageError(
+            f"{place}: {visible_line(cell_text(cell), _LONGEST)!r} is no trial of the plan (1 to {last_trial})"
+        )
     return trial
 
 
-def _one_of(names: Sequence[str], cell: object, where: str) -> str:
+def _one_of(names: Sequence[str], cell: object, place: str) -> str:
     name = cell_text(cell)
     if name not in names:
-        known = ", ".join(names) if len(names) <= _SHOWN else f"{names[0]}, …, {names[-1]}"
-        raise UsageError(f"{where}: {visible_line(name, _LONGEST)!r} is not in the plan ({known})")
+        known_words = ", ".join(names) if len(names) <= _SHOWN else f"{names[0]}, …, {names[-1]}"
+        raise UsageError(f"{place}: {visible_line(name, _LONGEST)!r} is not in the plan ({known_words})")
     return name
 
 
-def _binary(cell: object, where: str) -> float | None:
-    outcome = outcome_of(cell, where)
+def _binary(cell: object, place: str) -> float | None:
+    outcome = outcome_of(cell, place)
     if outcome not in (None, 0.0, 1.0):
-        raise UsageError(f"{where}: {outcome:g} is neither 1 (success) nor 0 (failure); leave it empty if it was lost")
+        raise UsageError(f"{place}: {outcome:g} is neither 1 (success) nor 0 (failure); leave it empty if it was lost")
     return outcome
 
 
 def _departures(plan: AnalysisPlan, rows: Sequence[_Row]) -> Iterator[str]:
     """Yield what differs from the order of the plan."""
     trials = _trials(plan)
-    planned = [row.trial for row in rows]
-    if planned != sorted(planned):
+    trial_order = [row.trial for row in rows]
+    if trial_order != sorted(trial_order):
         yield "The rows are not in the order of their trials: if they ran so, the order was not followed."
-    swapped = [row.trial for row in rows if row.arm != trials.order[row.trial - 1]]
-    if swapped:
-        yield f"Order not followed: {_listed(swapped)} ran the other arm; each outcome counts for the arm in its row."
-    moved = [row.trial for row in rows if row.item != plan.replicates[(row.trial - 1) // 2]]
-    if moved:
-        yield f"Order not followed: {_listed(moved)} ran another item; each outcome counts for the item in its row."
-    lost = _lost(rows)
-    if lost:
+    swapped_trials = [row.trial for row in rows if row.arm != trials.order[row.trial - 1]]
+    if swapped_trials:
         yield (
-            f"Lost: {_listed(lost)} {'has' if len(lost) == 1 else 'have'} no outcome, but later trials have one; a "
+            f"Order not followed: {_listed(swapped_trials)} ran the other arm; each outcome counts for the arm in its "
+            "row."
+        )
+    moved_trials = [row.trial for row in rows if row.item != plan.replicates[(row.trial - 1) // 2]]
+    if moved_trials:
+        yield (
+            f"Order not followed: {_listed(moved_trials)} ran another item; each outcome counts for the item in its "
+            "row."
+        )
+    lost_trials = _lost(rows)
+    if lost_trials:
+        yield (
+            f"Lost: {_listed(lost_trials)} {'has' if len(lost_trials) == 1 else 'have'} no outcome, but later trials "
+            "have one; a "
             "lost outcome counts against the claim."
         )
 
@@ -168,32 +178,32 @@ def _lost(rows: Sequence[_Row]) -> list[int]:
 
 
 def _listed(trials: Sequence[int]) -> str:
-    named = ", ".join(map(str, sorted(trials)[:_SHOWN]))
+    trials_words = ", ".join(map(str, sorted(trials)[:_SHOWN]))
     if len(trials) == 1:
-        return f"trial {named}"
-    others = f" and {len(trials) - _SHOWN} more" if len(trials) > _SHOWN else ""
-    return f"{counted(len(trials), 'trial')} ({named}{others})"
+        return f"trial {trials_words}"
+    others_words = f" and {len(trials) - _SHOWN} more" if len(trials) > _SHOWN else ""
+    return f"{counted(len(trials), 'trial')} ({trials_words}{others_words})"
 
 
 def _observed(plan: AnalysisPlan, source: str, rows: Sequence[_Row]) -> Iterator[Observation]:
     """Yield the outcomes of all trials up to the last one with an outcome, with None for lost ones."""
     trials = _trials(plan)
     by_trial = {row.trial: row for row in rows}
-    last = max(row.trial for row in rows if row.outcome is not None)
-    done = dict.fromkeys(LABELS, 0)
-    seen: dict[tuple[str, str], int] = {}
-    for trial in range(1, last + 1):
+    last_trial = max(row.trial for row in rows if row.outcome is not None)
+    done_counts = dict.fromkeys(LABELS, 0)
+    seen_trials: dict[tuple[str, str], int] = {}
+    for trial in range(1, last_trial + 1):
         row = by_trial.get(trial)
         if row is None:
             row = _Row(trial, trials.order[trial - 1], plan.replicates[(trial - 1) // 2], None)
         name = row.item
         if not plan.paired:  # the trials of an arm are numbered as they ran
-            name = plan.replicates[done[row.arm]] if done[row.arm] < len(plan.replicates) else ""
-            done[row.arm] += 1
-        first = seen.setdefault((row.arm, name), trial)
-        if first != trial:
-            what = f"item {name}" if plan.paired else "more trials than the plan has"
-            where = f" in trials {first} and {trial}" if plan.paired else ""
-            raise UsageError(f"{source}: arm {row.arm} has {what}{where}")
+            name = plan.replicates[done_counts[row.arm]] if done_counts[row.arm] < len(plan.replicates) else ""
+            done_counts[row.arm] += 1
+        first_trial = seen_trials.setdefault((row.arm, name), trial)
+        if first_trial != trial:
+            surplus_words = f"item {name}" if plan.paired else "more trials than the plan has"
+            trials_words = f" in trials {first_trial} and {trial}" if plan.paired else ""
+            raise UsageError(f"{source}: arm {row.arm} has {surplus_words}{trials_words}")
         if name:
             yield Observation(group=trials.group_of(row.arm), replicate=name, value=row.outcome, row=trial, order=trial)

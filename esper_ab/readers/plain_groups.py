@@ -103,14 +103,14 @@ def plain_groups(columns: Mapping[str, Cells]) -> tuple[str, ...]:
     Plainly: nothing but numbers, no column that is called like a measure, and outcomes of one scale.
     """
     pairs = [name for name in columns if meaning(name) in PAIR_COLUMNS]
-    others = [name for name in columns if name not in pairs]
-    if len(pairs) != 1 or not 2 <= len(others) <= _MOST_GROUPS:
+    other_columns = [name for name in columns if name not in pairs]
+    if len(pairs) != 1 or not 2 <= len(other_columns) <= _MOST_GROUPS:
         return ()
-    if any(meaning(name) in COLUMNS or step_column([name]) or _is_measure(name) for name in others):
+    if any(meaning(name) in COLUMNS or step_column([name]) or _is_measure(name) for name in other_columns):
         return ()
-    if not all(are_numbers(columns[name]) for name in others):
+    if not all(are_numbers(columns[name]) for name in other_columns):
         return ()
-    return tuple(others) if _are_of_one_scale([columns[name] for name in others]) else ()
+    return tuple(other_columns) if _are_of_one_scale([columns[name] for name in other_columns]) else ()
 
 
 def _is_measure(name: str) -> bool:
@@ -129,7 +129,7 @@ def _are_of_one_scale(columns: list[Cells]) -> bool:
         if not numbers:
             return False
         values.append(np.asarray(numbers))
-    means = [float(of_group.mean()) for of_group in values]
-    apart = max(means) - min(means)
-    spread = max(float(of_group.std()) for of_group in values)
-    return apart <= _APART * spread or 2 * apart <= max(map(abs, means))
+    means = [float(group_values.mean()) for group_values in values]
+    mean_range = max(means) - min(means)
+    spread = max(float(group_values.std()) for group_values in values)
+    return mean_range <= _APART * spread or 2 * mean_range <= max(map(abs, means))

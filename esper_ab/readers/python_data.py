@@ -78,22 +78,26 @@ def _column_names(data: Any) -> Any:
     return names
 
 
-def _read_column(name: str, given: Any) -> _Column:
+def _read_column(name: str, given_values: Any) -> _Column:
     """Return the values and their keys. Iterating over a column works in the same way in all data frame libraries."""
-    if isinstance(given, Mapping):
-        return _Column(list(given.values()), _keys(name, given), mapped=True)
-    if isinstance(given, Set):
+    if isinstance(given_values, Mapping):
+        return _Column(list(given_values.values()), _keys(name, given_values), mapped=True)
+    if isinstance(given_values, Set):
         raise UsageError(
             f"{_SOURCE}, column {name}: a set has no order, so its outcomes cannot be paired; use a list, or a mapping "
             "of seeds to outcomes"
         )
-    if getattr(given, "ndim", 1) != 1:
-        raise UsageError(f"{_SOURCE}, column {name}: expected an array of one dimension, not of {given.ndim}")
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise UsageError(f"{_SOURCE}, column {name}: expected an array, not {given!r}")
-    to_list = getattr(given, "to_pylist", None) or getattr(given, "tolist", None) or getattr(given, "to_list", None)
-    values = to_list() if to_list else given
-    index = getattr(given, "index", None)  # of a Series; `index` of a list is a method
+    if getattr(given_values, "ndim", 1) != 1:
+        raise UsageError(f"{_SOURCE}, column {name}: expected an array of one dimension, not of {given_values.ndim}")
+    if isinstance(given_values, str | bytes) or not isinstance(given_values, Iterable):
+        raise UsageError(f"{_SOURCE}, column {name}: expected an array, not {given_values!r}")
+    convert_to_list = (
+        getattr(given_values, "to_pylist", None)
+        or getattr(given_values, "tolist", None)
+        or getattr(given_values, "to_list", None)
+    )
+    values = convert_to_list() if convert_to_list else given_values
+    index = getattr(given_values, "index", None)  # of a Series; `index` of a list is a method
     keys = _keys(name, index) if isinstance(index, Iterable) else None
     return _Column(list(values), keys)
 
@@ -107,23 +111,24 @@ def _keys(name: str, keys: Iterable[Any]) -> list[str]:
     return texts
 
 
-def _read_groups(groups: Mapping[str, _Column], rows_are: str | None) -> Observations:
-    """Read one row per outcome from the outcomes of each group; `rows_are`: what it is, as in `read_data`."""
-    keyed = {name: column.keys for name, column in groups.items() if column.keys is not None}
-    unkeyed = [name for name in groups if name not in keyed]
-    if unkeyed and not all(_are_positions(keys) for keys in keyed.values()):
+def _read_groups(groups: Mapping[str, _Column], row_kind: str | None) -> Observations:
+    """Read one row per outcome from the outcomes of each group; `row_kind`: what it is, as in `read_data`."""
+    keys_by_group = {name: column.keys for name, column in groups.items() if column.keys is not None}
+    groups_without_keys = [name for name in groups if name not in keys_by_group]
+    if groups_without_keys and not all(_are_positions(keys) for keys in keys_by_group.values()):
         raise UsageError(
-            f"{_SOURCE}: the outcomes of {next(iter(keyed))} have keys and those of {unkeyed[0]} have none, so they "
+            f"{_SOURCE}: the outcomes of {next(iter(keys_by_group))} have keys and those of {groups_without_keys[0]} "
+            "have none, so they "
             "cannot be paired; use a mapping of seeds to outcomes for each group"
         )
     rows: dict[str, list[Any]] = {"group": [], "pair": [], "outcome": []}
     for name, column in groups.items():
         count = len(column.values)
         rows["group"] += [name] * count
-        rows["pair"] += range(count) if unkeyed else keyed[name]
+        rows["pair"] += range(count) if groups_without_keys else keys_by_group[name]
         rows["outcome"] += column.values
-    observations = observations_of(_SOURCE, rows, range(len(rows["group"])), rows=rows_are)
-    if unkeyed:
+    observations = observations_of(_SOURCE, rows, range(len(rows["group"])), rows=row_kind)
+    if groups_without_keys:
         return msgspec.structs.replace(observations, pair_column=POSITION)
     return msgspec.structs.replace(observations, paired_by_key=all(column.mapped for column in groups.values()))
 
@@ -135,15 +140,15 @@ def _are_positions(keys: Sequence[str]) -> bool:
 
 def _align(columns: Mapping[str, _Column]) -> dict[str, list[Any]]:
     """Return the values of all columns by row: in the order of the first column's keys if columns have keys."""
-    keyed = {name: column.keys for name, column in columns.items() if column.keys is not None}
-    first = next(iter(keyed.values()), [])
-    if all(keys == first for keys in keyed.values()):
+    keys_by_column = {name: column.keys for name, column in columns.items() if column.keys is not None}
+    first_keys = next(iter(keys_by_column.values()), [])
+    if all(keys == first_keys for keys in keys_by_column.values()):
         return {name: column.values for name, column in columns.items()}
-    same_keys = all(set(keys) == set(first) and len(set(keys)) == len(keys) for keys in keyed.values())
-    if len(keyed) < len(columns) or not same_keys:
+    same_keys = all(set(keys) == set(first_keys) and len(set(keys)) == len(keys) for keys in keys_by_column.values())
+    if len(keys_by_column) < len(columns) or not same_keys:
         raise UsageError(
             f"{_SOURCE}: the columns {', '.join(columns)} have different keys (index), so it is not known which values "
             "make a row; make a data frame of them first"
         )
-    by_key = {name: dict(zip(keys, columns[name].values, strict=True)) for name, keys in keyed.items()}
-    return {name: [by_key[name][key] for key in first] for name in columns}
+    by_key = {name: dict(zip(keys, columns[name].values, strict=True)) for name, keys in keys_by_column.items()}
+    return {name: [by_key[name][key] for key in first_keys] for name in columns}

@@ -44,11 +44,14 @@ def query_csv(answer: QueryResult) -> str:
 
 def query_text(answer: QueryResult) -> str:
     """Return a plain table for the terminal: numbers right-aligned, floats with six digits, long results truncated."""
-    displayed = answer.rows[:_ROWS_SHOWN]
-    lines = [tuple(map(visible_line, answer.columns)), *(tuple(_cell(value) for value in row) for row in displayed)]
+    displayed_rows = answer.rows[:_ROWS_SHOWN]
+    lines = [
+        tuple(map(visible_line, answer.columns)),
+        *(tuple(_cell(value) for value in row) for row in displayed_rows),
+    ]
     widths = [max(len(line[place]) for line in lines) for place in range(len(answer.columns))]
-    numeric = [_is_numeric([row[place] for row in displayed]) for place in range(len(answer.columns))]
-    text = [_align(line, widths, numeric) for line in lines]
+    numeric_flags = [_is_numeric([row[place] for row in displayed_rows]) for place in range(len(answer.columns))]
+    text = [_align(line, widths, numeric_flags) for line in lines]
     text.insert(1, "  ".join("-" * width for width in widths))
     rows = counted(len(answer.rows), "row")
     if len(answer.rows) > _ROWS_SHOWN:
@@ -61,12 +64,12 @@ def _is_numeric(values: Sequence[Any]) -> bool:
     return all(value is None or isinstance(value, int | float) for value in values)
 
 
-def _align(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+def _align(cells: Sequence[str], widths: Sequence[int], numeric_flags: Sequence[bool]) -> str:
     """Return a line of the table: cells of numeric columns on the right, others on the left."""
-    aligned = []
-    for cell, width, right in zip(cells, widths, numeric, strict=True):
-        aligned.append(cell.rjust(width) if right else cell.ljust(width))
-    return "  ".join(aligned).rstrip()
+    aligned_cells = []
+    for cell, width, is_right in zip(cells, widths, numeric_flags, strict=True):
+        aligned_cells.append(cell.rjust(width) if is_right else cell.ljust(width))
+    return "  ".join(aligned_cells).rstrip()
 
 
 def _json(value: Any, indent: int | None = None) -> str:

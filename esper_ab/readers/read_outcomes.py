@@ -42,51 +42,58 @@ class Outcomes:
     better: str = ""  # "higher" or "lower", if the format fixes it
 
 
-def read_outcomes(paths: Sequence[Path], reading: ReadingRules) -> Outcomes:
+def read_outcomes(paths: Sequence[Path], reading_rules: ReadingRules) -> Outcomes:
     """Read all files and folders. Raises UsageError if they are invalid, and Unanswered if the user must say how."""
-    check_rule(reading.steps)
+    check_rule(reading_rules.steps)
     files, notes = find_files(paths)
     if len(files) == 1 and len(paths) == 1:
         tables = read_file(files[0].path)
         if len(tables) == 1:
-            return _noted(_read_single_table(tables[0], reading, general=files[0].format.general), notes)
+            return _noted(_read_single_table(tables[0], reading_rules, general=files[0].format.general), notes)
     else:
         tables = []
-    if reading.groups:
+    if reading_rules.groups:
         raise UsageError(SettingName("groups"), f" is for one table, not for {counted(len(files), 'file')}")
-    return _noted(_observed(join_tables(paths, files, reading), reading), notes)
+    return _noted(_observed(join_tables(paths, files, reading_rules), reading_rules), notes)
 
 
-def _read_single_table(table: SourceTable, reading: ReadingRules, *, general: bool) -> Outcomes:
+def _read_single_table(table: SourceTable, reading_rules: ReadingRules, *, general: bool) -> Outcomes:
     """Read the only table: a row per run, per run and step, or per seed; or a column per run."""
     source = str(table.file)
-    if not reading.groups and (of_runs := run_columns(table, reading.names.get("outcome", ""))) is not None:
-        return _observed(long_of_columns(table, of_runs, reading.runs, reading.steps), reading)
-    roles = roles_of(table, reading.names)
+    if (
+        not reading_rules.groups
+        and (columns_of_runs := run_columns(table, reading_rules.names.get("outcome", ""))) is not None
+    ):
+        return _observed(
+            long_of_columns(table, columns_of_runs, reading_rules.runs, reading_rules.steps), reading_rules
+        )
+    roles = roles_of(table, reading_rules.names)
     name_lines: tuple[str, ...] = ()
     if "group" not in roles and "run" in table.roles:
-        table, name_lines = with_run_names(table, reading.runs)
-        roles = roles_of(table, reading.names)
-    elif reading.runs:
+        table, name_lines = with_run_names(table, reading_rules.runs)
+        roles = roles_of(table, reading_rules.names)
+    elif reading_rules.runs:
         raise UsageError(SettingName("runs"), f": {source} has its groups in a column, or it is one file of one run")
     if not general and "group" not in roles:
         raise UsageError(
             f"{source} is {table.format}, which has one run; name the files of all runs, or the folder that has them"
         )
-    groups = reading.groups
+    groups = reading_rules.groups
     notes = table.notes
     if not groups and {"group", "outcome"}.isdisjoint(roles) and (groups := plain_groups(table.columns)):
         notes += (f"Each of the columns {listed(groups)} is taken as a group, and each row as a seed (--groups).",)
     if groups:
-        observations = observations_of(source, _lists(table), table.row_numbers, reading.names, groups, reading.rows)
+        observations = observations_of(
+            source, _lists(table), table.row_numbers, reading_rules.names, groups, reading_rules.rows
+        )
         return Outcomes(_add_notes(observations, notes), name_lines)
-    if reading.control:
-        check_control(source, table.columns, roles, reading.control, reading.rows)
-    names = dict(reading.names) | of_format(table, roles, reading.names)
+    if reading_rules.control:
+        check_control(source, table.columns, roles, reading_rules.control, reading_rules.rows)
+    names = dict(reading_rules.names) | of_format(table, roles, reading_rules.names)
     names, chosen = _add_outcome(table, roles, names)
-    reduced = one_row_per_run(table, roles_of(table, names), reading.steps)
+    reduced = one_row_per_run(table, roles_of(table, names), reading_rules.steps)
     table = reduced.table
-    observations = observations_of(source, _lists(table), table.row_numbers, names, rows=reading.rows)
+    observations = observations_of(source, _lists(table), table.row_numbers, names, rows=reading_rules.rows)
     observations = _add_reading(observations, reduced.reading or chosen)
     return Outcomes(_add_notes(observations, (*notes, *reduced.notes)), name_lines)
 
@@ -98,10 +105,10 @@ def _add_outcome(
     names_rows = not {*roles}.isdisjoint((*PAIR_COLUMNS, "run", "item")) or any(map(names_items, table.columns))
     if "outcome" in roles or "group" not in roles or not names_rows:
         return names, ()
-    likely = fitting(table.outcomes or candidates(table.columns, [*roles.values()]))
-    if not table.outcomes and len(likely) != 1:
+    likely_columns = fitting(table.outcomes or candidates(table.columns, [*roles.values()]))
+    if not table.outcomes and len(likely_columns) != 1:
         return names, ()
-    metric = pick_metric(str(table.file), likely, "")
+    metric = pick_metric(str(table.file), likely_columns, "")
     return names | {"outcome": metric}, (f'The outcome is "{metric}".',)
 
 
@@ -109,11 +116,13 @@ def _lists(table: SourceTable) -> dict[str, list[Any]]:
     return {name: list(cells) for name, cells in table.columns.items()}
 
 
-def _observed(table: LongTable, reading: ReadingRules) -> Outcomes:
+def _observed(table: LongTable, reading_rules: ReadingRules) -> Outcomes:
     """Make observations of a table whose columns have our names, except for the outcome."""
-    others = {ours: theirs for ours, theirs in reading.names.items() if ours in ("cluster", "order")}
-    names = others | {"outcome": table.metric}
-    observations = observations_of(table.source, table.columns, table.row_numbers, names, rows=reading.rows)
+    other_columns = {
+        our_name: their_name for our_name, their_name in reading_rules.names.items() if our_name in ("cluster", "order")
+    }
+    names = other_columns | {"outcome": table.metric}
+    observations = observations_of(table.source, table.columns, table.row_numbers, names, rows=reading_rules.rows)
     observations = _add_reading(_add_notes(observations, table.notes), table.reading)
     return Outcomes(observations, table.name_lines, table.better)
 

@@ -23,12 +23,14 @@ def one_name_per_replicate(replicates: Names, column: str) -> tuple[Names, tuple
     spellings: dict[str, list[str]] = {}
     for name, key in keys.items():
         spellings.setdefault(key, []).append(name)
-    ambiguous = {key: names for key, names in spellings.items() if len(names) > 1}
-    if not ambiguous:
+    ambiguous_names = {key: names for key, names in spellings.items() if len(names) > 1}
+    if not ambiguous_names:
         return replicates, ()
-    renamed = replicates.renamed(lambda name: keys[name] if keys[name] in ambiguous else name)
-    named = [f"{listed(ambiguous[key])} are one {column}" for key in list(ambiguous)[:_MOST_NAMED]]
-    others = ""
-    if len(ambiguous) > _MOST_NAMED:
-        others = f", and likewise {len(ambiguous) - _MOST_NAMED} more"
-    return renamed, (f"{'; '.join(named)}{others}.",)
+    renamed_rows = replicates.renamed(lambda name: keys[name] if keys[name] in ambiguous_names else name)
+    named_spellings = [
+        f"{listed(ambiguous_names[key])} are one {column}" for key in list(ambiguous_names)[:_MOST_NAMED]
+    ]
+    others_words = ""
+    if len(ambiguous_names) > _MOST_NAMED:
+        others_words = f", and likewise {len(ambiguous_names) - _MOST_NAMED} more"
+    return renamed_rows, (f"{'; '.join(named_spellings)}{others_words}.",)

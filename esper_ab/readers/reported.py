@@ -45,8 +45,8 @@ def no_report(experiment_dir: Path) -> str:
     """Return a line for a finished experiment if its report is not built. Returns "" if there is a report."""
     if (experiment_dir / PAGE).is_file():
         return ""
-    if awaited := _announce_report(experiment_dir):
-        return awaited
+    if announcement := _announce_report(experiment_dir):
+        return announcement
     return f"There is no report yet: `{shell_command('report', experiment_dir)}` writes it."
 
 
@@ -71,12 +71,12 @@ def reported(experiment_dir: Path, history: History) -> tuple[tuple[Reported, ..
         return (), ""
     except (OSError, *UNREADABLE):
         document = _Document(comparisons=())
-    answered = [(answer.a, answer.b) for answer in document.comparisons]
-    planned = [(contrast.a, contrast.b) for contrast in history.design.comparisons]
+    answered_pairs = [(answer.a, answer.b) for answer in document.comparisons]
+    planned_pairs = [(contrast.a, contrast.b) for contrast in history.design.comparisons]
     current = document.replicates in (None, history.replicates)
-    if answered == planned and current:
+    if answered_pairs == planned_pairs and current:
         return document.comparisons, ""
-    if not current and (awaited := _announce_report(experiment_dir)):
-        return (), awaited
+    if not current and (announcement := _announce_report(experiment_dir)):
+        return (), announcement
     remedy = shell_command("report", experiment_dir)
     return (), f"{path.name} is damaged or out of date: `{remedy}` writes it again"

@@ -43,10 +43,10 @@ def run_columns(table: SourceTable, metric: str) -> RunColumns | None:
     curves = [name for name in names if _BETWEEN in name]
     if curves and len(curves) >= len(names) - 2:  # beside a column of steps and one of times
         split = {name: name.rpartition(_BETWEEN)[::2] for name in curves}
-        metrics = {of: None for _, of in split.values() if not step_column([of])}
-        chosen = pick_metric(str(table.file), list(metrics), metric)
-        columns = [name for name in curves if split[name][1] == chosen]
-        return RunColumns(tuple(columns), tuple(split[name][0] for name in columns), chosen, step)
+        metrics = {metric_name: None for _, metric_name in split.values() if not step_column([metric_name])}
+        chosen_metric = pick_metric(str(table.file), list(metrics), metric)
+        columns = [name for name in curves if split[name][1] == chosen_metric]
+        return RunColumns(tuple(columns), tuple(split[name][0] for name in columns), chosen_metric, step)
     meanings = {meaning(name) for name in table.columns}
     if meanings & {"group", "outcome", "run", *PAIR_COLUMNS} or metric:
         return None
@@ -75,11 +75,11 @@ def name_runs(table: SourceTable, runs: Sequence[str], pattern: str) -> tuple[st
 
 def long_of_columns(table: SourceTable, columns: RunColumns, pattern: str, rule: StepRule) -> LongTable:
     """Return a table with a row per run from one with a column per run."""
-    used, names = name_runs(table, columns.runs, pattern)
+    used_pattern, names = name_runs(table, columns.runs, pattern)
     roles = {"step": columns.step} if columns.step else {}
-    with_steps = replace(table, roles=roles)
+    table_with_steps = replace(table, roles=roles)
     runs = [
-        RunValues(name.group, label_of(name), series_of(with_steps, column))
+        RunValues(name.group, label_of(name), series_of(table_with_steps, column))
         for name, column in zip(names, columns.names, strict=True)
     ]
     metric = columns.metric or "outcome"
@@ -91,5 +91,5 @@ def long_of_columns(table: SourceTable, columns: RunColumns, pattern: str, rule:
         metric=metric,
         reading=(taken.how,),
         notes=(*table.notes, *taken.notes),
-        name_lines=show_names(used, names),
+        name_lines=show_names(used_pattern, names),
     )

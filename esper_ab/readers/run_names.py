@@ -37,13 +37,13 @@ def read_names(names: Sequence[str], pattern: str) -> list[RunName]:
     Raises UsageError if the pattern is invalid or does not fit.
     """
     keys = _check_pattern(pattern)
-    fitting = [read for read in _readings(names, pattern) if read is not None]
-    for read in fitting:
-        if len(set(read)) == len(names) and ("group" not in keys or len({name.group for name in read}) > 1):
-            return read
-    if fitting:
-        return fitting[0]
-    misfit = next((name for name in names if all(read is None for read in _readings([name], pattern))), names[0])
+    fitting_readings = [reading for reading in _readings(names, pattern) if reading is not None]
+    for reading in fitting_readings:
+        if len(set(reading)) == len(names) and ("group" not in keys or len({name.group for name in reading}) > 1):
+            return reading
+    if fitting_readings:
+        return fitting_readings[0]
+    misfit = next((name for name in names if all(reading is None for reading in _readings([name], pattern))), names[0])
     raise UsageError(SettingName("runs"), f" {pattern}: it does not fit {visible_line(misfit, 200)}")
 
 
@@ -59,7 +59,7 @@ def show_names(pattern: str, names: Sequence[RunName]) -> tuple[str, str]:
     for name in names:
         condition = ", ".join(filter(None, (name.task, name.group)))
         seeds.setdefault(condition, {})[name.seed or name.run] = None
-    groups = [_list_seeds(group, list(of_group)) for group, of_group in list(seeds.items())[:_MOST_SHOWN]]
+    groups = [_list_seeds(group, list(group_seeds)) for group, group_seeds in list(seeds.items())[:_MOST_SHOWN]]
     if len(seeds) > _MOST_SHOWN:
         groups.append(f"and {counted(len(seeds) - _MOST_SHOWN, 'more group')}")
     return f"Groups and seeds from names: --runs '{pattern}'", "; ".join(groups)
@@ -89,32 +89,35 @@ def _ranges(seeds: Sequence[str]) -> str:
 def _check_pattern(pattern: str) -> set[str]:
     """Return the keys in a pattern; UsageError if it has unknown ones, or neither a group nor a seed."""
     keys = {match[1] for match in _PIECE.finditer(pattern) if match[1] is not None}
-    unknown = sorted(keys - {*_KEYS})
-    if unknown or not keys & {"group", "seed", "run"}:
-        wrong = f"{{{unknown[0]}}} is unknown" if unknown else "it has neither {group} nor {seed}"
+    unknown_keys = sorted(keys - {*_KEYS})
+    if unknown_keys or not keys & {"group", "seed", "run"}:
+        complaint = f"{{{unknown_keys[0]}}} is unknown" if unknown_keys else "it has neither {group} nor {seed}"
         raise UsageError(
-            SettingName("runs"), f" {pattern}: {wrong}; a pattern looks like {{group}}-s{{seed}} or {{group}}/{{seed}}"
+            SettingName("runs"),
+            f" {pattern}: {complaint}; a pattern looks like {{group}}-s{{seed}} or {{group}}/{{seed}}",
         )
     return keys
 
 
 def _readings(names: Sequence[str], pattern: str) -> Iterator[list[RunName] | None]:
     """Yield what the names say with the pattern at each place, counted from the end; None where it does not fit."""
-    wanted = pattern.removesuffix(_REST).strip("/")
-    after = 1 if pattern.endswith(_REST) else 0
-    width = wanted.count("/") + 1
+    wanted_pattern = pattern.removesuffix(_REST).strip("/")
+    least_skipped = 1 if pattern.endswith(_REST) else 0
+    width = wanted_pattern.count("/") + 1
     paths = [_parts(name) for name in names]
-    most = max(map(len, paths), default=0)
+    longest_path = max(map(len, paths), default=0)
     for seed in ("[0-9]+", "[^/]+"):  # a number wherever that fits all names
-        regex = re.compile(_regex(wanted, seed))
-        for skipped in range(after, most - width + 1):
-            yield _read_at(paths, regex, width, skipped)
+        regex = re.compile(_regex(wanted_pattern, seed))
+        for skipped_parts in range(least_skipped, longest_path - width + 1):
+            yield _read_at(paths, regex, width, skipped_parts)
 
 
-def _read_at(paths: Sequence[Sequence[str]], regex: re.Pattern[str], width: int, skipped: int) -> list[RunName] | None:
+def _read_at(
+    paths: Sequence[Sequence[str]], regex: re.Pattern[str], width: int, skipped_parts: int
+) -> list[RunName] | None:
     names = []
     for parts in paths:
-        end = len(parts) - skipped
+        end = len(parts) - skipped_parts
         if end < width:
             return None
         text = "/".join(parts[end - width : end])

@@ -25,8 +25,8 @@ def with_run_names(table: SourceTable, pattern: str) -> tuple[SourceTable, tuple
     else:
         pattern, names = infer_names(runs, str(table.file), seeds=True, groups=True)
     by_run = dict(zip(runs, names, strict=True))
-    of_rows = [by_run[text] for text in texts]
-    return with_names(table, of_rows), show_names(pattern, names)
+    row_names = [by_run[text] for text in texts]
+    return with_names(table, row_names), show_names(pattern, names)
 
 
 def with_names(table: SourceTable, names: list[RunName]) -> SourceTable:

@@ -65,11 +65,11 @@ def infer_names(names: Sequence[str], source: str, *, seeds: bool, groups: bool)
         for place, rule in enumerate(_SEED_RULES if seeds else ()):
             if place >= _WITH_WORDS and _some_have_words(split):
                 break
-            valid = _valid(names, _patterns(split, rule, groups=groups), groups=groups)
-            if valid and (place < _WITH_WORDS or _several_seeds(valid[0][1])):
-                return _the_only(names, source, valid)
-        if not seeds and (valid := _valid(names, _patterns(split, None, groups=groups), groups=groups)):
-            return _the_only(names, source, valid)
+            valid_readings = _valid(names, _patterns(split, rule, groups=groups), groups=groups)
+            if valid_readings and (place < _WITH_WORDS or _several_seeds(valid_readings[0][1])):
+                return _the_only(names, source, valid_readings)
+        if not seeds and (valid_readings := _valid(names, _patterns(split, None, groups=groups), groups=groups)):
+            return _the_only(names, source, valid_readings)
     if seeds and groups and len(names) == _LEAST_GROUPS:  # two runs are compared only if they are of two groups
         return infer_names(names, source, seeds=False, groups=True)
     example = "{group}-s{seed}" if groups else "*-s{seed}"
@@ -117,50 +117,50 @@ def _several_seeds(names: Sequence[RunName]) -> bool:
 
 
 def _the_only(
-    names: Sequence[str], source: str, valid: Sequence[tuple[str, list[RunName]]]
+    names: Sequence[str], source: str, valid_readings: Sequence[tuple[str, list[RunName]]]
 ) -> tuple[str, list[RunName]]:
-    if len(valid) == 1:
-        return valid[0]
+    if len(valid_readings) == 1:
+        return valid_readings[0]
     question = OpenQuestion(
         f"several parts of names such as {visible_line(names[0], 100)} vary, so it is unclear which is the group",
-        tuple(SettingName("runs", pattern) for pattern, _ in valid),
+        tuple(SettingName("runs", pattern) for pattern, _ in valid_readings),
     )
     raise Unanswered(source, [question])
 
 
 def _valid(names: Sequence[str], patterns: Sequence[str], *, groups: bool) -> list[tuple[str, list[RunName]]]:
     """Return the patterns by which every run is a different one, and which tell two groups if they must."""
-    valid = []
+    valid_readings = []
     for pattern in patterns:
-        read = read_names(names, pattern)
-        if len(set(read)) == len(names) and (not groups or len({name.group for name in read}) > 1):
-            valid.append((pattern, read))
-    return valid
+        run_names = read_names(names, pattern)
+        if len(set(run_names)) == len(names) and (not groups or len({name.group for name in run_names}) > 1):
+            valid_readings.append((pattern, run_names))
+    return valid_readings
 
 
 def _splits(names: Sequence[str]) -> Iterator[_Split]:
     """Yield the names in fields, without the fields at both ends that are equal in all names."""
-    plain = [SUFFIX.sub("", name) for name in names]
-    marked = [_TIME.sub(_TIME_MARK, name) for name in plain]
+    plain_names = [SUFFIX.sub("", name) for name in names]
+    marked_names = [_TIME.sub(_TIME_MARK, name) for name in plain_names]
     for separator in (rf"[-_ ]*{_TIME_MARK}[-_ ]*|/|__", "/"):
-        texts = [re.split(separator, name) for name in marked]
-        between = {tuple(re.findall(separator, name)) for name in marked}
-        if len(between) == 1:
+        texts = [re.split(separator, name) for name in marked_names]
+        separator_sets = {tuple(re.findall(separator, name)) for name in marked_names}
+        if len(separator_sets) == 1:
             fields = [list(column) for column in zip(*texts, strict=True)]
-            separators = [*between.pop(), ""]
-            varying = [place for place, column in enumerate(fields) if len(set(column)) > 1]
-            if varying:
-                first, last = _whole_parts(separators, varying[0], varying[-1])
-                yield _Split(fields[first : last + 1], [*separators[first:last], ""])
+            separators = [*separator_sets.pop(), ""]
+            varying_places = [place for place, column in enumerate(fields) if len(set(column)) > 1]
+            if varying_places:
+                first_place, last_place = _whole_parts(separators, varying_places[0], varying_places[-1])
+                yield _Split(fields[first_place : last_place + 1], [*separators[first_place:last_place], ""])
 
 
-def _whole_parts(separators: Sequence[str], first: int, last: int) -> tuple[int, int]:
-    """Return the first and last field of the parts of the path that have the fields `first` to `last`."""
-    while first and separators[first - 1] != "/":
-        first -= 1
-    while separators[last] not in ("", "/"):
-        last += 1
-    return first, last
+def _whole_parts(separators: Sequence[str], first_place: int, last_place: int) -> tuple[int, int]:
+    """Return the first and last field of the parts of the path that have the fields `first_place` to `last_place`."""
+    while first_place and separators[first_place - 1] != "/":
+        first_place -= 1
+    while separators[last_place] not in ("", "/"):
+        last_place += 1
+    return first_place, last_place
 
 
 def _patterns(split: _Split, rule: re.Pattern[str] | None, *, groups: bool) -> list[str]:
@@ -168,24 +168,30 @@ def _patterns(split: _Split, rule: re.Pattern[str] | None, *, groups: bool) -> l
     parts = _parts(split, rule)
     if parts is None:
         return []
-    varying = [place for place, part in enumerate(parts) if part.values and not part.seed]
-    leading = _leading(parts, varying)
-    if not groups or not varying:
+    varying_places = [place for place, part in enumerate(parts) if part.values and not part.seed]
+    leading_place = _leading(parts, varying_places)
+    if not groups or not varying_places:
         return [_write(parts, {})]
-    if leading is not None:
-        return [_write(parts, {leading: "group"})]
-    choices = [{place: "group" if place == chosen else "task" for place in varying} for chosen in varying]
-    if len(varying) > 2:
-        choices = [{place: "group" for place in varying}]
+    if leading_place is not None:
+        return [_write(parts, {leading_place: "group"})]
+    choices = [
+        {place: "group" if place == group_place else "task" for place in varying_places}
+        for group_place in varying_places
+    ]
+    if len(varying_places) > 2:
+        choices = [{place: "group" for place in varying_places}]
         return [_write(parts, choices[0])]
-    return [_write(parts, choice) for choice in (*choices, {place: "group" for place in varying})]
+    return [_write(parts, choice) for choice in (*choices, {place: "group" for place in varying_places})]
 
 
-def _leading(parts: Sequence[_Part], varying: Sequence[int]) -> int | None:
+def _leading(parts: Sequence[_Part], varying_places: Sequence[int]) -> int | None:
     """Return the first varying part that determines all others; None if there is none."""
-    for place in varying:
+    for place in varying_places:
         values = parts[place].values
-        if all(len(set(zip(values, parts[other].values, strict=True))) == len(set(values)) for other in varying):
+        if all(
+            len(set(zip(values, parts[other_place].values, strict=True))) == len(set(values))
+            for other_place in varying_places
+        ):
             return place
     return None
 
@@ -195,17 +201,17 @@ def _parts(split: _Split, rule: re.Pattern[str] | None) -> list[_Part] | None:
     seed_field = None
     if rule is not None:
         candidates = [place for place, column in enumerate(split.fields) if all(rule.search(text) for text in column)]
-        varying = [place for place in candidates if len(set(split.fields[place])) > 1]
-        if not varying:
+        varying_places = [place for place in candidates if len(set(split.fields[place])) > 1]
+        if not varying_places:
             return None
-        seed_field = varying[-1]
+        seed_field = varying_places[-1]
     parts: list[_Part] = []
     for place, (column, separator) in enumerate(zip(split.fields, split.separators, strict=True)):
         if place == seed_field and rule is not None:
-            of_seed = _seed_parts(column, rule)
-            if of_seed is None:
+            seed_parts = _seed_parts(column, rule)
+            if seed_parts is None:
                 return None
-            parts += of_seed
+            parts += seed_parts
         else:
             parts.append(_part(column))
         parts.append(_Part(text=separator))
@@ -215,28 +221,28 @@ def _parts(split: _Split, rule: re.Pattern[str] | None) -> list[_Part] | None:
 def _seed_parts(column: Sequence[str], rule: re.Pattern[str]) -> list[_Part] | None:
     """Return the pieces of the field with the seed; None if the text between group and seed differs between names."""
     matches = [rule.search(text) for text in column]
-    before = []
+    texts_before = []
     joints = set()
-    after = []
+    texts_after = []
     seeds = []
     for match in matches:
         if match is None:
             return None
         prefix = match.string[: match.start()]
-        kept = prefix.rstrip(_SEPARATORS)
-        joints.add(prefix[len(kept) :] + match["word"])
-        before.append(kept)
+        kept_prefix = prefix.rstrip(_SEPARATORS)
+        joints.add(prefix[len(kept_prefix) :] + match["word"])
+        texts_before.append(kept_prefix)
         seeds.append(match["seed"])
-        after.append(match.string[match.end() :])
+        texts_after.append(match.string[match.end() :])
     if len(joints) > 1:
         return None
-    return [_part(before), _Part(text=joints.pop()), _Part(values=tuple(seeds), seed=True), *_after(after)]
+    return [_part(texts_before), _Part(text=joints.pop()), _Part(values=tuple(seeds), seed=True), *_after(texts_after)]
 
 
 def _after(column: Sequence[str]) -> list[_Part]:
     """Return the pieces after the seed: a separator that all have, and the rest."""
-    first = {text[:1] for text in column}
-    if len(first) == 1 and (separator := first.pop()) in [*_SEPARATORS]:
+    first_chars = {text[:1] for text in column}
+    if len(first_chars) == 1 and (separator := first_chars.pop()) in [*_SEPARATORS]:
         return [_Part(text=separator), _part([text[1:] for text in column])]
     return [_part(column)]
 

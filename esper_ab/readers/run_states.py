@@ -32,14 +32,14 @@ class _States:
 
 
 def without_crashed(
-    source: str, columns: CellColumns, used: Collection[str], runs: Runs
+    source: str, columns: CellColumns, used_columns: Collection[str], runs: Runs
 ) -> tuple[Runs, tuple[str, ...]]:
     """Return the runs, in which crashed runs are lost, and a note that says so; unchanged without a column of states.
 
-    A column has states if it is called "state" or "status", is not among the `used` ones, and has nothing but words for
-    states of runs. Raises UsageError if a run has not ended.
+    A column has states if it is called "state" or "status", is not among the `used_columns` ones, and has nothing but
+    words for states of runs. Raises UsageError if a run has not ended.
     """
-    states = _states(columns, used)
+    states = _states(columns, used_columns)
     if states is None:
         return runs, ()
     _refuse_running(source, states, runs.row)

@@ -39,25 +39,25 @@ def scales_of(
 ) -> tuple[Scale, ...]:
     """Return one scale per task. Raises UsageError if a task is missing, unknown or has an invalid value."""
     margins = _parse_by_task("margin", tasks, margin, _read_margin)
-    directions = _parse_by_task("better", tasks, better, _read_direction, otherwise="higher")
-    units = _parse_by_task("unit", tasks, unit, _read_unit, otherwise="")
-    worsts: dict[str, float] = {}
+    directions = _parse_by_task("better", tasks, better, _read_direction, default="higher")
+    units = _parse_by_task("unit", tasks, unit, _read_unit, default="")
+    worst_by_task: dict[str, float] = {}
     if worst != "":
-        worsts = _parse_by_task("worst", tasks, worst, _read_worst)
+        worst_by_task = _parse_by_task("worst", tasks, worst, _read_worst)
     return tuple(
         Scale(
             task=task,
             outcome=_make_measure(label, units[task], directions[task]),
             margin=margins[task],
-            worst=worsts.get(task),
+            worst=worst_by_task.get(task),
         )
         for task in tasks
     )
 
 
-def _make_measure(label: str, unit: str, better: str) -> Measure:
+def _make_measure(label: str, unit: str, better_direction: str) -> Measure:
     """Return the outcome of a task; raises UsageError if its label or unit is too long or not printable."""
-    fields = {"name": "outcome", "label": label, "unit": unit, "better": better}
+    fields = {"name": "outcome", "label": label, "unit": unit, "better": better_direction}
     if unit == "%":
         fields["difference_unit"] = "points"
     try:
@@ -93,27 +93,27 @@ def ranges_of(tasks: Sequence[str], ranges: ByTask) -> dict[str, tuple[float, fl
 
 
 def _parse_by_task(
-    key: str, tasks: Sequence[str], given: ByTask, parse: Callable[[Value], T], otherwise: T | None = None
+    key: str, tasks: Sequence[str], given_values: ByTask, parse: Callable[[Value], T], default: T | None = None
 ) -> dict[str, T]:
-    """Return the value of every task, parsed; a task that is not in `given` has the value `otherwise`.
+    """Return the value of every task, parsed; a task that is not in `given_values` has the value `default`.
 
-    Raises UsageError for an unknown task, and for a task without a value if `otherwise` is None.
+    Raises UsageError for an unknown task, and for a task without a value if `default` is None.
     """
-    if not isinstance(given, Mapping):
-        return dict.fromkeys(tasks, parse(given))
-    for task in given:
+    if not isinstance(given_values, Mapping):
+        return dict.fromkeys(tasks, parse(given_values))
+    for task in given_values:
         if task not in tasks:
             raise UsageError(f"{key}: no task {task!r}; {did_you_mean(task, filter(None, tasks))}")
     values: dict[str, T] = {}
-    lacking: list[str] = []
+    lacking_tasks: list[str] = []
     for task in tasks:
-        value = parse(given[task]) if task in given else otherwise
+        value = parse(given_values[task]) if task in given_values else default
         if value is None:
-            lacking.append(task)
+            lacking_tasks.append(task)
         else:
             values[task] = value
-    if lacking:
-        raise UsageError(f"{key}: no value for task {lacking[0]!r}")
+    if lacking_tasks:
+        raise UsageError(f"{key}: no value for task {lacking_tasks[0]!r}")
     return values
 
 
@@ -125,10 +125,10 @@ def _read_margin(value: Value) -> float:
 
 
 def _read_worst(value: Value) -> float:
-    worst = _number(value)
-    if not countable(worst):
+    worst_value = _number(value)
+    if not countable(worst_value):
         raise UsageError(f"worst {value}: expected a number, the outcome that stands for a lost run")
-    return worst
+    return worst_value
 
 
 def _read_unit(value: Value) -> str:
@@ -145,11 +145,11 @@ def _read_direction(value: Value) -> str:
 
 def _read_range(value: Value) -> tuple[float, float]:
     low, dots, high = str(value).partition("..")
-    worst = _number(low)
+    worst_value = _number(low)
     target = _number(high)
-    if not (dots and countable(worst) and countable(target) and abs(target - worst) >= SMALLEST_MARGIN):
+    if not (dots and countable(worst_value) and countable(target) and abs(target - worst_value) >= SMALLEST_MARGIN):
         raise UsageError(f"scores {value!r}: expected WORST..TARGET, two different finite numbers, as in 0..100")
-    return worst, target
+    return worst_value, target
 
 
 def _number(value: Value) -> float:

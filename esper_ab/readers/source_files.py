@@ -38,11 +38,11 @@ def find_files(paths: Sequence[Path]) -> tuple[list[SourceFile], tuple[str, ...]
     example, for a named file of unknown format and for folders without any file that can be read; OSError for a path
     that cannot be read.
     """
-    known: dict[Path, SourceFile] = {}
-    unknown: list[Path] = []
+    known_files: dict[Path, SourceFile] = {}
+    unknown_files: list[Path] = []
     for path in paths:
         if not path.is_dir():
-            known.setdefault(path, _named_file(path))
+            known_files.setdefault(path, _named_file(path))
             continue
         if is_experiment(path):
             raise UsageError(
@@ -52,17 +52,22 @@ def find_files(paths: Sequence[Path]) -> tuple[list[SourceFile], tuple[str, ...]
         for file in _files_below(path):
             form = None if file.suffix.lower() in _NO_TABLES else format_of(file)
             if form is None:
-                unknown.append(file)
+                unknown_files.append(file)
             else:
-                known.setdefault(file, SourceFile(file, form))
-    if not known:
+                known_files.setdefault(file, SourceFile(file, form))
+    if not known_files:
         folders = ", ".join(map(str, paths))
-        seen = f"none of {counted(len(unknown), 'file')} has a known format" if unknown else "no files"
-        raise UsageError(f"{folders}: {seen}; {_what_is_read()}")
-    if not unknown:
-        return list(known.values()), ()
-    note = f"Not read, because their formats are unknown: {counted(len(unknown), 'file')}, such as {unknown[0]}."
-    return list(known.values()), (note,)
+        finding_words = (
+            f"none of {counted(len(unknown_files), 'file')} has a known format" if unknown_files else "no files"
+        )
+        raise UsageError(f"{folders}: {finding_words}; {_what_is_read()}")
+    if not unknown_files:
+        return list(known_files.values()), ()
+    note = (
+        f"Not read, because their formats are unknown: {counted(len(unknown_files), 'file')}, such as "
+        f"{unknown_files[0]}."
+    )
+    return list(known_files.values()), (note,)
 
 
 def _named_file(path: Path) -> SourceFile:
@@ -80,24 +85,24 @@ def _named_file(path: Path) -> SourceFile:
 def _files_below(folder: Path) -> Iterator[Path]:
     """Yield the regular files below a folder that are not hidden; links are not followed."""
     count = 0
-    waiting = [(folder, 1)]
-    while waiting:
-        current, depth = waiting.pop()
+    waiting_folders = [(folder, 1)]
+    while waiting_folders:
+        folder_below, depth = waiting_folders.pop()
         folders = []
-        for entry in sorted(os.scandir(current), key=lambda entry: entry.name):
+        for entry in sorted(os.scandir(folder_below), key=lambda entry: entry.name):
             if entry.name.startswith("."):
                 continue
             count += 1
             if count > _MOST_FILES:
                 raise UsageError(f"{folder} has more than {_MOST_FILES} files; name the folders or files of the runs")
             if entry.is_dir(follow_symlinks=False):
-                _refuse_experiment(current, Path(entry.path))
+                _refuse_experiment(folder_below, Path(entry.path))
                 folders.append(Path(entry.path))
             elif entry.is_file(follow_symlinks=False):
                 yield Path(entry.path)
         if folders and depth == _DEEPEST:
             raise UsageError(f"{folder} has more than {_DEEPEST} folders within each other; name those of the runs")
-        waiting += [(path, depth + 1) for path in reversed(folders)]
+        waiting_folders += [(path, depth + 1) for path in reversed(folders)]
 
 
 def _refuse_experiment(parent: Path, folder: Path) -> None:

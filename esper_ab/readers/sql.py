@@ -70,8 +70,8 @@ def query(experiment_dir: Path, sql: str, limit_s: float = LIMIT_S) -> QueryResu
     """
     import duckdb
 
-    loaded = load(experiment_dir)
-    connection = viewed(experiment_dir, loaded.lines, loaded.history.design.measures)
+    loaded_journal = load(experiment_dir)
+    connection = viewed(experiment_dir, loaded_journal.lines, loaded_journal.history.design.measures)
     connection.execute(f"SET memory_limit = '{MOST_BYTES >> 20}MiB'")
     lock(connection)
 
@@ -95,13 +95,13 @@ def _rows(result: DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a result, fetched in pieces; raises UsageError if there are too many, or too large ones."""
     rows = 0
     text_bytes = 0
-    at_once = 1
-    while piece := result.fetchmany(at_once):
+    batch_size = 1
+    while piece := result.fetchmany(batch_size):
         size = sum(map(_text_bytes, piece))
         if size < _PIECE_BYTES:
-            at_once = min(2 * at_once, _ROWS_AT_ONCE)
+            batch_size = min(2 * batch_size, _ROWS_AT_ONCE)
         else:
-            at_once = 1
+            batch_size = 1
         rows += len(piece)
         text_bytes += size
         if rows > MOST_ROWS:
@@ -125,12 +125,12 @@ def viewed(experiment_dir: Path, lines: int, measures: TaskMeasures) -> DuckDBPy
     connection = duckdb.connect(":memory:", config={"temp_directory": ""})  # or queries could read temporary files
     try:
         path = _file_name(experiment_dir / JOURNAL_NAME)
-        with tempfile.NamedTemporaryFile(suffix=".jsonl") as others:
-            longest = max(_LONGEST_LINE_BYTES, 2 * _copy_others(Path(path), lines, others))
-            connection.execute(_OTHERS, {"path": others.name, "longest": longest})
+        with tempfile.NamedTemporaryFile(suffix=".jsonl") as other_lines:
+            longest_line = max(_LONGEST_LINE_BYTES, 2 * _copy_others(Path(path), lines, other_lines))
+            connection.execute(_OTHERS, {"path": other_lines.name, "longest": longest_line})
         literal = "'" + path.replace("'", "''") + "'"
         connection.execute(f"SET allowed_paths = [{literal}]")
-        connection.execute(_EPISODES.format(path=literal, longest=longest, lines=lines))
+        connection.execute(_EPISODES.format(path=literal, longest=longest_line, lines=lines))
         connection.execute(_views(measures))
     except BaseException:
         connection.close()
@@ -141,14 +141,14 @@ def viewed(experiment_dir: Path, lines: int, measures: TaskMeasures) -> DuckDBPy
 def _views(measures: TaskMeasures) -> str:
     """Return views.sql with a column per declared measure, and the outcome under its second name, if it has one."""
     text = resources.files("esper_ab.readers").joinpath("views.sql").read_text(encoding="utf-8")
-    quoted = [f'"{name}"' for name in measures.names]
+    quoted_names = [f'"{name}"' for name in measures.names]
     filled = {"{second}": "", "{means}": "", "{fields}": "", "{keys}": ""}
-    if second := _SECOND_NAMES.get(measures.outcome.name):
-        filled["{second}"] = f",\n    list_avg([e.outcome for e in r.envs]) AS {second}"
-    if quoted:
-        means = [f",\n    list_avg([e.measures.{name} for e in r.envs]) AS {name}" for name in quoted]
+    if second_name := _SECOND_NAMES.get(measures.outcome.name):
+        filled["{second}"] = f",\n    list_avg([e.outcome for e in r.envs]) AS {second_name}"
+    if quoted_names:
+        means = [f",\n    list_avg([e.measures.{name} for e in r.envs]) AS {name}" for name in quoted_names]
         filled["{means}"] = "".join(means)
-        filled["{fields}"] = f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted)})"
+        filled["{fields}"] = f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted_names)})"
         filled["{keys}"] = f', "measures": {json.dumps(dict.fromkeys(measures.names, "DOUBLE"))}'
     for token, columns in filled.items():
         text = text.replace(token, columns)
@@ -163,16 +163,16 @@ def _file_name(journal: Path) -> str:
     return f"/proc/self/fd/{os.open(journal, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)}"
 
 
-def _copy_others(journal: Path, lines: int, others: IO[bytes]) -> int:
-    """Copy all lines except episodes to `others`; return the length in bytes of the longest line of the journal."""
-    longest = 0
+def _copy_others(journal: Path, lines: int, other_lines: IO[bytes]) -> int:
+    """Copy all lines except episodes to `other_lines`; return the length in bytes of the journal's longest line."""
+    longest_line = 0
     with open_to_read(journal, 1 << 20) as source:
         for line in islice(source, lines):
-            longest = max(longest, len(line))
+            longest_line = max(longest_line, len(line))
             if not is_episode(line):
-                others.write(line)
-    others.flush()
-    return longest
+                other_lines.write(line)
+    other_lines.flush()
+    return longest_line
 
 
 def lock(connection: DuckDBPyConnection) -> None:
@@ -186,15 +186,15 @@ def distinct(columns: Sequence[str]) -> tuple[str, ...]:
     As in SQL, names that differ only in case count as equal.
     """
     names: list[str] = []
-    taken: set[str] = set()
+    taken_names: set[str] = set()
     for column in columns:
         name = column
         number = 0
-        while name.lower() in taken:
+        while name.lower() in taken_names:
             number += 1
             name = f"{column}_{number}"
         names.append(name)
-        taken.add(name.lower())
+        taken_names.add(name.lower())
     return tuple(names)
 
 

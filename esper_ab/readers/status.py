@@ -66,10 +66,10 @@ def status(experiment_dir: Path) -> Status:
     return status_of(experiment_dir, load(experiment_dir))
 
 
-def status_of(experiment_dir: Path, loaded: Loaded) -> Status:
+def status_of(experiment_dir: Path, loaded_journal: Loaded) -> Status:
     """Derive the status from a loaded journal."""
-    history = loaded.history
-    state = state_of(history, held=loaded.held)
+    history = loaded_journal.history
+    state = state_of(history, held=loaded_journal.held)
     notes = list(history.pauses)
     verdicts: tuple[Reported, ...] = ()
     if state == "finished":
@@ -80,8 +80,8 @@ def status_of(experiment_dir: Path, loaded: Loaded) -> Status:
         experiment=history.plan.experiment.name,
         state=state,
         detail=history.ended.detail if history.ended else "",
-        last_event=loaded.wall_time,
-        torn_bytes=loaded.torn_bytes,
+        last_event=loaded_journal.wall_time,
+        torn_bytes=loaded_journal.torn_bytes,
         runs=tuple(_run_status(name, run, state) for name, run in history.runs.items()),
         groups=tuple(group_now(history, group) for group in history.groups),
         differences=differences_now(history),

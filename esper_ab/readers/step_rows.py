@@ -58,10 +58,10 @@ def one_row_per_run(table: SourceTable, roles: Mapping[str, str], rule: StepRule
         RunValues(run.group, run.label, series_of(_part(table, run.places, metric, step), metric)) for run in runs
     ]
     taken = outcomes_at(values, rule, metric)
-    last = [run.places[-1] for run in runs]
-    columns: dict[str, Cells] = {name: [cells[place] for place in last] for name, cells in table.columns.items()}
+    last_places = [run.places[-1] for run in runs]
+    columns: dict[str, Cells] = {name: [cells[place] for place in last_places] for name, cells in table.columns.items()}
     columns[metric] = taken.outcomes
-    row_numbers = [table.row_numbers[place] for place in last]
+    row_numbers = [table.row_numbers[place] for place in last_places]
     return Reduced(replace(table, columns=columns, row_numbers=row_numbers), (taken.how,), taken.notes)
 
 
@@ -96,23 +96,25 @@ def _is_repeat(name: str) -> bool:
 
 def _runs(table: SourceTable, roles: Mapping[str, str]) -> list[_RunRows]:
     """Return the rows of each run, in the order of the file."""
-    named = [(ours, table.columns[theirs]) for ours, theirs in roles.items() if ours in _IDENTITY]
+    named_columns = [
+        (our_name, table.columns[their_name]) for our_name, their_name in roles.items() if our_name in _IDENTITY
+    ]
     items = [name for name in table.columns if names_items(name) and name not in roles.values()]
-    named += [(name, table.columns[name]) for name in items if not step_column([name])]
-    places: dict[tuple[str, ...], list[int]] = {}
-    for place, cells in enumerate(zip(*(cells for _, cells in named), strict=True)):
-        places.setdefault(tuple(map(cell_text, cells)), []).append(place)
+    named_columns += [(name, table.columns[name]) for name in items if not step_column([name])]
+    places_by_key: dict[tuple[str, ...], list[int]] = {}
+    for place, cells in enumerate(zip(*(cells for _, cells in named_columns), strict=True)):
+        places_by_key.setdefault(tuple(map(cell_text, cells)), []).append(place)
     runs = []
-    for key, of_run in places.items():
-        by_name = dict(zip((name for name, _ in named), key, strict=True))
+    for key, run_places in places_by_key.items():
+        by_name = dict(zip((name for name, _ in named_columns), key, strict=True))
         group = by_name.pop("group")
         label = ", ".join((group, *(f"{name} {text}" for name, text in by_name.items())))
-        runs.append(_RunRows(group, visible_line(label, 100), of_run))
+        runs.append(_RunRows(group, visible_line(label, 100), run_places))
     return runs
 
 
-def _part(table: SourceTable, places: Sequence[int], metric: str, step: str) -> SourceTable:
+def _part(table: SourceTable, row_places: Sequence[int], metric: str, step: str) -> SourceTable:
     """Return the rows of one run, with its steps and values."""
-    columns: dict[str, Cells] = {name: [table.columns[name][place] for place in places] for name in (metric, step)}
-    row_numbers = [table.row_numbers[place] for place in places]
+    columns: dict[str, Cells] = {name: [table.columns[name][place] for place in row_places] for name in (metric, step)}
+    row_numbers = [table.row_numbers[place] for place in row_places]
     return SourceTable(table.file, table.format, columns, row_numbers, roles={"step": step})

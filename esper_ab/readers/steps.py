@@ -75,8 +75,8 @@ def check_rule(rule: StepRule) -> None:
 
 def step_column(names: Sequence[str]) -> str:
     """Return the column that has the steps, by its name; "" if there is none."""
-    plain = {_plain(name): name for name in reversed(names)}
-    return next((plain[word] for word in _STEPS if word in plain), "")
+    plain_names = {_plain(name): name for name in reversed(names)}
+    return next((plain_names[word] for word in _STEPS if word in plain_names), "")
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ def outcomes_at(runs: Sequence[RunValues], rule: StepRule, metric: str) -> StepO
     that counts is not finite. If that is so in every run, such values fill the rows that have none, and are left out.
     Raises UsageError if a run has values before and after the user's step but not at it.
     """
-    lasts = [float(run.series.steps.max()) if len(run.series.steps) else 0.0 for run in runs]
-    early = _ended_early(runs, lasts, rule)
+    last_steps = [float(run.series.steps.max()) if len(run.series.steps) else 0.0 for run in runs]
+    early = _ended_early(runs, last_steps, rule)
     values: list[float | None] = []
     for place, run in enumerate(runs):
         if place in early or not len(run.series.values):
@@ -109,10 +109,10 @@ def outcomes_at(runs: Sequence[RunValues], rule: StepRule, metric: str) -> StepO
         return outcomes_at([_finite(run) for run in runs], rule, metric)
     for place in diverged:
         values[place] = None
-    notes = _lost_notes(runs, lasts, sorted(early), diverged, rule)
+    notes = _lost_notes(runs, last_steps, sorted(early), diverged, rule)
     if not rule.given:
-        notes += _different_ends(runs, lasts, early)
-    return StepOutcomes(values, _how(runs, [lasts[place] for place in known], rule, metric), tuple(notes))
+        notes += _different_ends(runs, last_steps, early)
+    return StepOutcomes(values, _how(runs, [last_steps[place] for place in known], rule, metric), tuple(notes))
 
 
 def _finite(run: RunValues) -> RunValues:
@@ -144,15 +144,15 @@ def _some(labels: Sequence[str]) -> str:
     return listed(named)
 
 
-def _ended_early(runs: Sequence[RunValues], lasts: Sequence[float], rule: StepRule) -> set[int]:
+def _ended_early(runs: Sequence[RunValues], last_steps: Sequence[float], rule: StepRule) -> set[int]:
     """Return the places of the runs that are lost."""
     if rule.at is not None:
-        return {place for place, last in enumerate(lasts) if last < rule.at}
+        return {place for place, last_step in enumerate(last_steps) if last_step < rule.at}
     ends: dict[str, list[float]] = {}
-    for run, last in zip(runs, lasts, strict=True):
-        ends.setdefault(run.group, []).append(last)
-    usual = {group: median(of_group) for group, of_group in ends.items()}
-    return {place for place, last in enumerate(lasts) if last < _FAR * usual[runs[place].group]}
+    for run, last_step in zip(runs, last_steps, strict=True):
+        ends.setdefault(run.group, []).append(last_step)
+    usual_ends = {group: median(group_ends) for group, group_ends in ends.items()}
+    return {place for place, last_step in enumerate(last_steps) if last_step < _FAR * usual_ends[runs[place].group]}
 
 
 def _outcome(run: RunValues, rule: StepRule) -> float:
@@ -160,15 +160,16 @@ def _outcome(run: RunValues, rule: StepRule) -> float:
     values = run.series.values[order]
     if rule.at is not None:
         steps = run.series.steps[order]
-        at_step = values[steps == rule.at]
-        if not len(at_step):
-            before = _number(float(steps[steps < rule.at][-1])) if (steps < rule.at).any() else "none"
-            after = _number(float(steps[steps > rule.at][0]))
+        values_at_step = values[steps == rule.at]
+        if not len(values_at_step):
+            step_before = _number(float(steps[steps < rule.at][-1])) if (steps < rule.at).any() else "none"
+            step_after = _number(float(steps[steps > rule.at][0]))
             raise UsageError(
                 SettingName("at", _number(rule.at)),
-                f": {run.label} has no {run.series.name} at that step; the nearest are at {before} and {after}",
+                f": {run.label} has no {run.series.name} at that step; the nearest are at {step_before} and "
+                f"{step_after}",
             )
-        return float(at_step[-1])
+        return float(values_at_step[-1])
     count = rule.mean_last or run.window
     return float(values[-count:].mean()) if count > 1 else float(values[-1])
 
@@ -197,19 +198,20 @@ def _how(runs: Sequence[RunValues], lasts: Sequence[float], rule: StepRule, metr
     return f"The outcome of a run is {mean}{fewer}."
 
 
-def _different_ends(runs: Sequence[RunValues], lasts: Sequence[float], lost: set[int]) -> list[str]:
+def _different_ends(runs: Sequence[RunValues], last_steps: Sequence[float], lost_places: set[int]) -> list[str]:
     """Say that some groups ran longer than others."""
     ends: dict[str, list[float]] = {}
-    for place, (run, last) in enumerate(zip(runs, lasts, strict=True)):
-        if place not in lost:
-            ends.setdefault(run.group, []).append(last)
-    usual = {group: median(of_group) for group, of_group in ends.items()}
-    if not usual or min(usual.values()) >= _FAR * max(usual.values()):
+    for place, (run, last_step) in enumerate(zip(runs, last_steps, strict=True)):
+        if place not in lost_places:
+            ends.setdefault(run.group, []).append(last_step)
+    usual_ends = {group: median(group_ends) for group, group_ends in ends.items()}
+    if not usual_ends or min(usual_ends.values()) >= _FAR * max(usual_ends.values()):
         return []
-    named = [f"{visible_line(group, 40)} at {_number(end)}" for group, end in usual.items()]
+    named_groups = [f"{visible_line(group, 40)} at {_number(end)}" for group, end in usual_ends.items()]
     return [
-        f"The groups end at different steps, {listed(named[:_MOST_NAMED])}: a difference may be due to that; --at "
-        f"{_number(min(usual.values()))} compares them at one step."
+        f"The groups end at different steps, {listed(named_groups[:_MOST_NAMED])}: a difference may be due to that; "
+        "--at "
+        f"{_number(min(usual_ends.values()))} compares them at one step."
     ]
 
 

@@ -22,29 +22,39 @@ def choose_columns(
     as the user says. Rows of items need no column of runs: each group is then one run. Raises UsageError if a column is
     missing or two have the same meaning, and Unanswered if the user must say which columns are groups.
     """
-    named = _read_names(names)
-    others = [column for column in columns if meaning(column) not in named and column not in named.values()]
-    used = _known_columns(source, others) | named
-    for ours, theirs in used.items():
-        if theirs not in columns:
+    named_columns = _read_names(names)
+    other_columns = [
+        column for column in columns if meaning(column) not in named_columns and column not in named_columns.values()
+    ]
+    used_columns = _known_columns(source, other_columns) | named_columns
+    for our_name, their_name in used_columns.items():
+        if their_name not in columns:
             raise UsageError(
-                f"{source} has no column {theirs!r}, which --columns {ours}={theirs} names; {_list_columns(columns)}"
+                f"{source} has no column {their_name!r}, which --columns {our_name}={their_name} names; "
+                f"{_list_columns(columns)}"
             )
-    pairs = [column for column in PAIR_COLUMNS if column in used]
-    missing = _find_missing(used, others, rows)
-    if "group" in missing and "outcome" in missing and "item" not in used:
-        ask_for_groups(source, {column: columns[column] for column in others if column not in used.values()})
-    if missing:
-        raise UsageError(_explain_missing(source, columns, missing))
+    pairs = [column for column in PAIR_COLUMNS if column in used_columns]
+    missing_columns = _find_missing(used_columns, other_columns, rows)
+    if "group" in missing_columns and "outcome" in missing_columns and "item" not in used_columns:
+        ask_for_groups(
+            source, {column: columns[column] for column in other_columns if column not in used_columns.values()}
+        )
+    if missing_columns:
+        raise UsageError(_explain_missing(source, columns, missing_columns))
     if len(pairs) > 1:
-        chosen = [column for column in pairs if column in named]
-        if len(chosen) != 1:
-            both = " and ".join(pairs)
+        chosen_pairs = [column for column in pairs if column in named_columns]
+        if len(chosen_pairs) != 1:
+            pair_columns = " and ".join(pairs)
             raise UsageError(
-                f"{source} has the columns {both}, but only one may pair runs: choose it with --columns pair=NAME"
+                f"{source} has the columns {pair_columns}, but only one may pair runs: choose it with --columns "
+                "pair=NAME"
             )
-        used = {ours: theirs for ours, theirs in used.items() if ours not in pairs or ours in chosen}
-    return used
+        used_columns = {
+            our_name: their_name
+            for our_name, their_name in used_columns.items()
+            if our_name not in pairs or our_name in chosen_pairs
+        }
+    return used_columns
 
 
 def check_control(
@@ -71,20 +81,20 @@ def _find_missing(used: Mapping[str, str], others: Sequence[str], rows: str | No
     items = "item" in used or rows == "items" or any(map(names_items, others))
     pairs_known = any(column in used for column in PAIR_COLUMNS)
     runs_known = pairs_known or "run" in used or (items and rows != "runs")
-    needed = ("group", "outcome") if runs_known else ("group", "outcome", "seed")
-    return [name for name in needed if name not in used]
+    needed_columns = ("group", "outcome") if runs_known else ("group", "outcome", "seed")
+    return [name for name in needed_columns if name not in used]
 
 
-def _explain_missing(source: str, columns: Iterable[str], missing: Sequence[str], group: str = "NAME") -> str:
+def _explain_missing(source: str, columns: Iterable[str], missing_columns: Sequence[str], group: str = "NAME") -> str:
     """Return the message about columns that are needed and missing, with the option that names them.
 
     `group`: the column of groups, if it is known.
     """
-    lacks = " or ".join(map(repr, missing))
+    missing_words = " or ".join(map(repr, missing_columns))
     known = {"group": group}
-    option = ",".join(f"{name}={known.get(name, 'NAME')}" for name in missing)
-    message = f"{source} has no column {lacks}; {_list_columns(columns)}; say which with --columns {option}"
-    if "seed" in missing:
+    option = ",".join(f"{name}={known.get(name, 'NAME')}" for name in missing_columns)
+    message = f"{source} has no column {missing_words}; {_list_columns(columns)}; say which with --columns {option}"
+    if "seed" in missing_columns:
         message += (
             "; if runs are not paired, run=NAME in place of seed=NAME; if rows are items (questions, episodes), "
             "item=NAME"
@@ -101,30 +111,32 @@ def _known_columns(source: str, columns: Sequence[str]) -> dict[str, str]:
 
     Raises UsageError if two columns have the same meaning.
     """
-    known: dict[str, str] = {}
-    for theirs in columns:
-        ours = meaning(theirs)
-        if ours in known:
+    known_columns: dict[str, str] = {}
+    for their_name in columns:
+        our_name = meaning(their_name)
+        if our_name in known_columns:
             raise UsageError(
-                f"{source} has the columns {known[ours]} and {theirs}, which mean the same: choose one with --columns "
-                f"{ours}=NAME"
+                f"{source} has the columns {known_columns[our_name]} and {their_name}, which mean the same: choose one "
+                "with --columns "
+                f"{our_name}=NAME"
             )
-        if ours in COLUMNS:
-            known[ours] = theirs
-    return known
+        if our_name in COLUMNS:
+            known_columns[our_name] = their_name
+    return known_columns
 
 
 def _read_names(names: Mapping[str, str]) -> dict[str, str]:
     """Return `names` with a single spelling of our name for each column."""
-    named: dict[str, str] = {}
-    for ours, theirs in names.items():
-        column = SYNONYMS.get(ours, ours)
+    named_columns: dict[str, str] = {}
+    for our_name, their_name in names.items():
+        column = SYNONYMS.get(our_name, our_name)
         if column not in COLUMNS:
-            available = ", ".join((*COLUMNS, *SYNONYMS))
-            raise UsageError(f"--columns {ours}=…: no such column; available columns: {available}")
-        if column in named:
+            available_words = ", ".join((*COLUMNS, *SYNONYMS))
+            raise UsageError(f"--columns {our_name}=…: no such column; available columns: {available_words}")
+        if column in named_columns:
             raise UsageError(
-                f"--columns {ours}={theirs}: column '{column}' is already set to '{named[column]}'; remove one"
+                f"--columns {our_name}={their_name}: column '{column}' is already set to '{named_columns[column]}'; "
+                "remove one"
             )
-        named[column] = theirs
-    return named
+        named_columns[column] = their_name
+    return named_columns

@@ -19,5 +19,5 @@ TABLES = tuple(_ORDER)
 
 def table_sql(name: str) -> str:
     """Return SQL that selects one of TABLES, with the rows in a fixed order."""
-    numbered = f"SELECT *, row_number() OVER () AS n FROM {name}"
-    return f"SELECT * EXCLUDE (n) FROM ({numbered}) ORDER BY {_ORDER[name]}"
+    numbered_query = f"SELECT *, row_number() OVER () AS n FROM {name}"
+    return f"SELECT * EXCLUDE (n) FROM ({numbered_query}) ORDER BY {_ORDER[name]}"

@@ -34,9 +34,9 @@ def long_of(
             raise UsageError(SettingName("groups"), f": {source} has no column {name!r}; {did_you_mean(name, columns)}")
     if len(set(groups)) < max(2, len(groups)):
         raise UsageError(SettingName("groups"), ": name at least two columns, each of them once")
-    others = {name: cells for name, cells in columns.items() if name not in groups}
-    ours = ("group", "pair", "outcome") if by_row else ("group", "outcome")
-    table: dict[str, list[object]] = {name: [] for name in (*ours, *others)}
+    other_columns = {name: cells for name, cells in columns.items() if name not in groups}
+    our_names = ("group", "pair", "outcome") if by_row else ("group", "outcome")
+    table: dict[str, list[object]] = {name: [] for name in (*our_names, *other_columns)}
     numbers = []
     for place, number in enumerate(row_numbers):
         for group in groups:
@@ -45,7 +45,7 @@ def long_of(
             table["outcome"].append(outcome_of(columns[group][place], f"{source}, row {number}, column {group}"))
             if by_row:
                 table["pair"].append(number)
-            for name, cells in others.items():
+            for name, cells in other_columns.items():
                 table[name].append(cells[place])
     return table, numbers
 
@@ -57,27 +57,28 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
     are no groups. Raises UsageError for the curves of a chart of W&B, whose rows are steps.
     """
     if curves := [name for name in columns if {f"{name}__MIN", f"{name}__MAX"} <= {*columns}]:
-        others = ""
+        others_words = ""
         if len(curves) > 1:
-            others = f" and {len(curves) - 1} more"
+            others_words = f" and {len(curves) - 1} more"
         raise UsageError(
-            f"{source}: it has the curves of a chart of W&B, a column per run ({visible_line(curves[0], 60)}{others}) "
+            f"{source}: it has the curves of a chart of W&B, a column per run "
+            f"({visible_line(curves[0], 60)}{others_words}) "
             "and a row per step; needed is a row per run, with the columns group, seed and outcome"
         )
     named = {name: cells for name, cells in columns.items() if name not in _INDEX}
     if any(names_items(name) or _are_texts(cells) for name, cells in named.items()):
         return
-    likely = tuple(name for name, cells in named.items() if _are_outcomes(cells))
-    if any(step_column([name]) or _count_up(columns[name]) for name in likely):
+    likely_groups = tuple(name for name, cells in named.items() if _are_outcomes(cells))
+    if any(step_column([name]) or _count_up(columns[name]) for name in likely_groups):
         return
-    if len(likely) > 1:
+    if len(likely_groups) > 1:
         raise Unanswered(
             source,
             [
                 OpenQuestion(
-                    f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely)} "
+                    f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely_groups)} "
                     f"are the groups",
-                    (SettingName("groups", likely),),
+                    (SettingName("groups", likely_groups),),
                 )
             ],
         )

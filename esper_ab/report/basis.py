@@ -41,9 +41,9 @@ def _shortened(keys: list[str]) -> str:
 
 def _audit(content: Content) -> str:
     findings = content.analysis.findings
-    heavy = [finding.sentence for finding in findings if finding.weight != "notes"]
-    if heavy:
-        return f"Audit: {' '.join(heavy)}"
+    serious_sentences = [finding.sentence for finding in findings if finding.weight != "notes"]
+    if serious_sentences:
+        return f"Audit: {' '.join(serious_sentences)}"
     incidents = ""
     if content.history.incidents:
         incidents = f"; {counted(len(content.history.incidents), 'incident')}"

@@ -40,9 +40,9 @@ def build_report(experiment_dir: Path) -> Report:
     Raises UsageError if there is no journal, and JournalError if the journal is damaged.
     """
     with _uncollected():
-        with ThreadPoolExecutor(1) as aside:  # imports numpy, scipy, matplotlib while `load` reads
-            aside.map(import_module, ("esper_ab.report.experiment", "esper_ab.report.page"))
-            loaded = load(experiment_dir)
+        with ThreadPoolExecutor(1) as import_pool:  # imports numpy, scipy, matplotlib while `load` reads
+            import_pool.map(import_module, ("esper_ab.report.experiment", "esper_ab.report.page"))
+            loaded_journal = load(experiment_dir)
 
         # Imported here, because commands that report must not load these modules for --help.
         from esper_ab.report.content import content
@@ -51,24 +51,24 @@ def build_report(experiment_dir: Path) -> Report:
         from esper_ab.report.text import render_text
         from esper_ab.report.verdict_json import render_verdict
 
-        judged = content(loaded.history, held=loaded.held, place=str(experiment_dir.resolve()))
-        document = experiment_report(judged)
+        report_content = content(loaded_journal.history, held=loaded_journal.held, place=str(experiment_dir.resolve()))
+        document = experiment_report(report_content)
         text = render_text(document)
         write_below(experiment_dir, SUMMARY, text.encode())
-        write_below(experiment_dir, VERDICT, render_verdict(judged))
+        write_below(experiment_dir, VERDICT, render_verdict(report_content))
         write_below(experiment_dir, PAGE, render_page(document).encode())
-        return Report(experiment_dir=experiment_dir, content=judged, document=document, text=text)
+        return Report(experiment_dir=experiment_dir, content=report_content, document=document, text=text)
 
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
     """Disable the garbage collector, which would find almost nothing here but take a tenth of the time."""
-    collects = gc.isenabled()
+    is_collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if collects:
+        if is_collecting:
             gc.enable()
 
 
@@ -85,7 +85,7 @@ def printed(report: Report, form: str) -> str:
     if form == "md":
         return render_markdown(report.document).rstrip()
     folder = report.experiment_dir
-    brief = render_brief(replace(report.content, place=str(folder)), str(folder / PAGE))
+    brief_text = render_brief(replace(report.content, place=str(folder)), str(folder / PAGE))
     if form == "brief":
-        return brief
-    return f"{render_text(report.document, whole=True)}\n{brief}"
+        return brief_text
+    return f"{render_text(report.document, whole=True)}\n{brief_text}"

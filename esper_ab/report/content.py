@@ -79,33 +79,33 @@ def content(history: History, *, held: bool = True, place: str = "EXPERIMENT") -
 def _state(history: History, place: str, *, held: bool) -> State:
     runs = history.runs.values()
     finished = sum(run.evaluation is not None for run in runs)
-    left_out = sum(run.left_out for run in runs)
-    lost = sum(run.lost for run in runs)
-    started = len(runs) - left_out
-    spared = ""
-    if left_out:
-        spared = f"; {left_out} more were not needed, because their comparisons were decided"
-    done = f"{finished} of {started} runs are evaluated{_dropped(lost)}{spared}"
+    unstarted_count = sum(run.left_out for run in runs)
+    lost_count = sum(run.lost for run in runs)
+    started_count = len(runs) - unstarted_count
+    spared_words = ""
+    if unstarted_count:
+        spared_words = f"; {unstarted_count} more were not needed, because their comparisons were decided"
+    done_words = f"{finished} of {started_count} runs are evaluated{_dropped(lost_count)}{spared_words}"
     if history.ended is None and held:
-        return State("in progress", f"It is running: {done}.")
+        return State("in progress", f"It is running: {done_words}.")
     if history.ended is None:
         resume = shell_command("resume", place)
-        return State("stale", f"Its coordinator died before the end; `{resume}` continues it: {done}.")
+        return State("stale", f"Its coordinator died before the end; `{resume}` continues it: {done_words}.")
     status = history.ended.status
-    if status == "finished" and finished == started:
-        return State("finished", f"Finished: all {started} runs are evaluated{spared}.")
-    because = ""
+    if status == "finished" and finished == started_count:
+        return State("finished", f"Finished: all {started_count} runs are evaluated{spared_words}.")
+    detail_words = ""
     if history.ended.detail:
-        because = f" ({history.ended.detail})"
+        detail_words = f" ({history.ended.detail})"
     if status == "finished":
-        return State("incomplete", f"Ended{because}: {done}.")
-    how = "was interrupted" if status == "interrupted" else status
-    return State(status, f"The experiment {how}{because}: {done}.")
+        return State("incomplete", f"Ended{detail_words}: {done_words}.")
+    status_words = "was interrupted" if status == "interrupted" else status
+    return State(status, f"The experiment {status_words}{detail_words}: {done_words}.")
 
 
-def _dropped(lost: int) -> str:
+def _dropped(lost_count: int) -> str:
     """Return the part of a sentence that counts the runs that were given up; "" if there are none."""
-    if not lost:
+    if not lost_count:
         return ""
-    verb = "was" if lost == 1 else "were"
-    return f"; {lost} {verb} given up after failures"
+    verb = "was" if lost_count == 1 else "were"
+    return f"; {lost_count} {verb} given up after failures"

@@ -20,13 +20,13 @@ def render_evaluation(plan: AnalysisPlan, file: str, order: str, chances: Sequen
     unit = design.unit
     a, b = plan.groups
     count = len(plan.replicates)
-    each = f"the same {count} {unit}s for both" if plan.paired else f"{count} {unit}s each, which form no pairs"
+    trials_words = f"the same {count} {unit}s for both" if plan.paired else f"{count} {unit}s each, which form no pairs"
     error = worst_error(_shape(plan), design.looks, design.boundaries[0].nominal_p)
-    worst = design.outcome.value(f"{design.worst:g}")
+    worst_words = design.outcome.value(f"{design.worst:g}")
     lines = (
-        f"{file}, {order}: checkpoints {a} and {b}, {each}; at most {2 * count} trials",
+        f"{file}, {order}: checkpoints {a} and {b}, {trials_words}; at most {2 * count} trials",
         f"Margin: {design.margin_words} ({design.outcome.better} is better). A lost outcome of a checkpoint that is "
-        f"called better counts as {worst}.",
+        f"called better counts as {worst_words}.",
         f"{rule_sentence(design)} False claims: at most {percent(error)}, whatever chance the two share.",
     )
     parts = [paragraph(line, "") for line in lines]
@@ -93,8 +93,8 @@ def _power(plan: AnalysisPlan, chances: Sequence[Chances]) -> Table:
         rates = performance(_shape(plan), plan.design.looks, plan.design.boundaries[0].nominal_p, pair)
         share_a, share_b = pair.shares
         power = percent(max(rates.a, rates.b))
-        needed = replicates_needed(_shape(plan), pair, plan.design.alpha) or f"over {MOST_REPLICATES}"
-        rows.append((f"{share_a:.4g} and {share_b:.4g}", power, f"{rates.replicates:.1f}", str(needed)))
+        needed_words = replicates_needed(_shape(plan), pair, plan.design.alpha) or f"over {MOST_REPLICATES}"
+        rows.append((f"{share_a:.4g} and {share_b:.4g}", power, f"{rates.replicates:.1f}", str(needed_words)))
     note = "By exact enumeration of all outcomes."
     if plan.paired:
         note += " The outcomes of an item have the correlation --correlation (0 if not given)."

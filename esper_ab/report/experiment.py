@@ -54,16 +54,16 @@ def render_brief(content: Content, page: str) -> str:
 
     It has no newline at the end.
     """
-    judged = verdicts(content)
+    content_verdicts = verdicts(content)
     sentences = [question(content.history.plan)]
-    for card in judged.cards:
+    for card in content_verdicts.cards:
         sentences.append(card.headline)
         sentences += [f"! {caveat}" for caveat in card.caveats]
-    sentences += [f"! {caveat}" for caveat in judged.shared]
+    sentences += [f"! {caveat}" for caveat in content_verdicts.shared]
     for node in alone(content):
         sentences += node.paragraphs
     lines = warned(content.state)
-    lines += [paragraph(visible_line(sentence), "", hanging="  ") for sentence in sentences]
+    lines += [paragraph(visible_line(sentence), "", hanging_indent="  ") for sentence in sentences]
     lines.append(f"report: {visible_line(page)}")
     lines += map(next_step, next_steps(content)[:1])
     return visible("\n".join(lines))

@@ -39,7 +39,7 @@ def external_report(result: Answer) -> Document:
         authority = f"Judged by the plan with the sha256 {result.plan[:12]}…"
     rule_title = "Rule" if result.plan else "Rule, chosen after the runs"
     all_tables = tables(result)
-    first = 2 if result.profiles else 1  # tables on the first screen
+    first_tables = 2 if result.profiles else 1  # tables on the first screen
     return Document(
         rest="the same command with -v",
         nodes=(
@@ -48,8 +48,8 @@ def external_report(result: Answer) -> Document:
             departures(result),
             *_answers(result),
             Paragraphs((_rule(result),), rule_title),
-            *all_tables[:first],
-            Section((*_cards_below(result), *all_tables[first:])),
+            *all_tables[:first_tables],
+            Section((*_cards_below(result), *all_tables[first_tables:])),
             *remarks(result),
         ),
     )
@@ -58,12 +58,15 @@ def external_report(result: Answer) -> Document:
 def _answers(result: Answer) -> list[Node]:
     """Return the verdicts or, of many groups, those that may be the best and then the pairs."""
     tasks = tasks_of(result)
-    best = result.best
-    if best is None:
+    best_set = result.best
+    if best_set is None:
         return [verdicts(result, task) for task in tasks]
-    compared = compared_in(result, best.task)
+    compared_items = compared_in(result, best_set.task)
     mark = _mark(result)
-    nodes: list[Node] = [best_verdict(best, compared, mark, heading(best.task)), standings_table(best, compared)]
+    nodes: list[Node] = [
+        best_verdict(best_set, compared_items, mark, heading(best_set.task)),
+        standings_table(best_set, compared_items),
+    ]
     for task in tasks:
         nodes += pairs_of(compared_in(result, task), mark, heading(task))
     return nodes
@@ -83,8 +86,8 @@ def _mark(result: Answer) -> str:
 
 def _reading(result: Answer) -> list[Paragraphs]:
     """Return what was read, such as the step of the outcomes, and the level of the answer."""
-    reading = result.observations.reading
-    return [Paragraphs(reading)] if reading else []
+    reading_words = result.observations.reading
+    return [Paragraphs(reading_words)] if reading_words else []
 
 
 def _rule(result: Answer) -> str:
@@ -126,18 +129,22 @@ def tables(result: Answer) -> list[Table]:
     if result.improvements:
         all_tables.append(_improvements(result))
     for task in tasks_of(result):
-        of_task = _tables_of(result, compared_in(result, task))
+        task_tables = _tables_of(result, compared_in(result, task))
         if task:
-            of_task = [replace(table, title=f"{table.title} ({task})") for table in of_task]
-        all_tables += of_task
+            task_tables = [replace(table, title=f"{table.title} ({task})") for table in task_tables]
+        all_tables += task_tables
     return all_tables
 
 
-def _tables_of(result: Answer, compared: Sequence[Comparison]) -> list[Table]:
+def _tables_of(result: Answer, compared_items: Sequence[Comparison]) -> list[Table]:
     """Build the tables of the comparisons in one task."""
-    built = [overview_table(compared[0].design, compared), *map(deciding_table, compared), *beside_tables(compared)]
+    built = [
+        overview_table(compared_items[0].design, compared_items),
+        *map(deciding_table, compared_items),
+        *beside_tables(compared_items),
+    ]
     if result.plan:
-        built.append(looks_table(compared))
+        built.append(looks_table(compared_items))
     return built
 
 
@@ -151,7 +158,7 @@ def external_document(result: Answer) -> dict[str, Any]:
     comparisons = [
         {"task": item.question.task, **comparison_json(item), **_asked_items(item)} for item in result.comparisons
     ]
-    best = {} if result.best is None else {"best": best_json(result.best)}
+    best_tree = {} if result.best is None else {"best": best_json(result.best)}
     reading = {"reading": result.observations.reading} if result.observations.reading else {}
     return {
         "schema": SCHEMA,
@@ -162,7 +169,7 @@ def external_document(result: Answer) -> dict[str, Any]:
         "alpha": result.design.alpha,
         "scales": result.scales,
         "groups": result.observations.groups,
-        **best,
+        **best_tree,
         "comparisons": comparisons,
         "departures": result.departures,
         **reading,
@@ -195,8 +202,8 @@ def _level(result: Answer) -> dict[str, Any]:
 
 def _asked_items(item: Comparison) -> dict[str, Any]:
     """Return the items and runs of one comparison; {} without items."""
-    asked = item.question.items
-    return {} if asked is None else {"items": asked}
+    items_question = item.question.items
+    return {} if items_question is None else {"items": items_question}
 
 
 def tasks_of(result: Answer) -> list[str]:
@@ -218,15 +225,19 @@ def heading(task: str) -> str:
 
 def verdicts(result: Answer, task: str) -> Verdicts:
     """Return the verdicts in one task."""
-    compared = compared_in(result, task)
+    compared_items = compared_in(result, task)
     mark = _mark(result)
-    if result.exploratory and len(compared) > 1 and all(item.verdict is Verdict.NO_INFERENCE for item in compared):
+    if (
+        result.exploratory
+        and len(compared_items) > 1
+        and all(item.verdict is Verdict.NO_INFERENCE for item in compared_items)
+    ):
         values = {group: _values(result, group, task) for group in result.design.groups}
-        lost = {group: _lost(result, group, task) for group in values}
-        card = Card(f"{mark}{Verdict.NO_INFERENCE}", describe_too_few_runs(result, compared, values, lost))
-        return Verdicts((card,), compared[0].question.scope, where=heading(task))
-    cards, shared = cards_of(compared, mark)
-    return Verdicts(cards, compared[0].question.scope, shared, heading(task))
+        lost_counts = {group: _lost(result, group, task) for group in values}
+        card = Card(f"{mark}{Verdict.NO_INFERENCE}", describe_too_few_runs(result, compared_items, values, lost_counts))
+        return Verdicts((card,), compared_items[0].question.scope, where=heading(task))
+    cards, shared_warnings = cards_of(compared_items, mark)
+    return Verdicts(cards, compared_items[0].question.scope, shared_warnings, heading(task))
 
 
 def _lost(result: Answer, group: str, task: str) -> int:
@@ -251,10 +262,12 @@ def _groups(result: Answer) -> Table:
             title = f"{scale.task}, {title}"
         for group in result.design.groups:
             values = _values(result, group, scale.task)
-            lost = _lost(result, group, scale.task)
-            least = number(min(values, default=None), digits)
-            most = number(max(values, default=None), digits)
-            rows.append((group, title, str(len(values)), str(lost), mean_and_sd(values, digits), least, most))
+            lost_count = _lost(result, group, scale.task)
+            least_words = number(min(values, default=None), digits)
+            most_words = number(max(values, default=None), digits)
+            rows.append(
+                (group, title, str(len(values)), str(lost_count), mean_and_sd(values, digits), least_words, most_words)
+            )
     return Table(
         f"All {counted_rows}, by group",
         ("group", "outcome", counted_rows, "lost", "mean (SD)", "least", "most"),

@@ -60,17 +60,17 @@ def _choosing_runs(plan: AnalysisPlan) -> str:
 def _margins(plan: AnalysisPlan) -> str:
     """Describe the margin of every scale, and the outcomes that stand for lost runs if there are any."""
     margins = []
-    worsts = []
+    worst_words = []
     for scale in plan.scales:
-        of_task = f"{scale.task}: " if scale.task else ""
+        task_prefix = f"{scale.task}: " if scale.task else ""
         margin = scale.outcome.difference(f"{scale.margin:g}")
-        margins.append(f"{of_task}{margin} ({scale.outcome.better} is better)")
+        margins.append(f"{task_prefix}{margin} ({scale.outcome.better} is better)")
         if scale.worst is not None:
-            in_task = f" in {scale.task}" if scale.task else ""
-            worsts.append(scale.outcome.value(f"{scale.worst:g}") + in_task)
+            task_suffix = f" in {scale.task}" if scale.task else ""
+            worst_words.append(scale.outcome.value(f"{scale.worst:g}") + task_suffix)
     text = f"Margin: {', '.join(margins)}."
-    if worsts:
-        text += f" Lost runs of a group that is called better count as {', '.join(worsts)}."
+    if worst_words:
+        text += f" Lost runs of a group that is called better count as {', '.join(worst_words)}."
     return text
 
 

@@ -39,25 +39,28 @@ def write_joint_report(directory: Path, result: JointResult) -> Document:
 
 def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
     """Return the report of a joint experiment, before any layout; the answer over all parts comes first."""
-    judged = result.judged
-    rule = f"Rule, declared before the first run: {rule_sentence(judged.design)}"
-    links = tuple((now.part.name, f"{now.part.folder}/{PAGE}", now.state) for now in result.parts)
-    parts = ", ".join(now.part.name for now in result.parts)
-    mean_first = sorted(tasks_of(judged), key=lambda task: task != MEAN)
+    joint_answer = result.judged
+    rule = f"Rule, declared before the first run: {rule_sentence(joint_answer.design)}"
+    links = tuple(
+        (part_state.part.name, f"{part_state.part.folder}/{PAGE}", part_state.state) for part_state in result.parts
+    )
+    parts = ", ".join(part_state.part.name for part_state in result.parts)
+    mean_first = sorted(tasks_of(joint_answer), key=lambda task: task != MEAN)
     return Document(
-        title=f"{against(judged.design.groups)} on {parts}",
+        title=f"{against(joint_answer.design.groups)} on {parts}",
         name=result.name,
         state=_state(result),
         rest=shell_command("report", place, "--verbose"),
-        footer=f"Judged by the plan with the sha256 {judged.plan}. Every number follows from the parts' journals.",
+        footer=f"Judged by the plan with the sha256 {joint_answer.plan}. "
+        "Every number follows from the parts' journals.",
         nodes=(
-            *(verdicts(judged, task) for task in mean_first),
+            *(verdicts(joint_answer, task) for task in mean_first),
             Figures(partial(_drawings, result)),
-            departures(judged),
+            departures(joint_answer),
             Paragraphs((rule,)),
             Links(links),
-            *remarks(judged),
-            Section((*_tables(result), *tables(judged))),
+            *remarks(joint_answer),
+            Section((*_tables(result), *tables(joint_answer))),
         ),
     )
 
@@ -68,8 +71,10 @@ def render_joint_brief(result: JointResult, page: Path) -> str:
     for comparison in result.judged.comparisons:
         if comparison.question.task != MEAN:
             headline, *caveats = comparison.answer
-            lines.append(paragraph(f"{comparison.question.task}: {comparison.verdict}: {headline}", hanging="  "))
-            lines += [paragraph(caveat, hanging="  ") for caveat in caveats]
+            lines.append(
+                paragraph(f"{comparison.question.task}: {comparison.verdict}: {headline}", hanging_indent="  ")
+            )
+            lines += [paragraph(caveat, hanging_indent="  ") for caveat in caveats]
     lines.append(f"report: {visible_line(str(page))}")
     return visible("\n".join(lines))
 
@@ -82,14 +87,14 @@ def render_joint_json(result: JointResult) -> str:
         "complete": result.complete,
         "parts": [
             {
-                "name": now.part.name,
-                "folder": now.part.folder,
-                "plan": now.part.digest,
-                "state": now.state,
-                "runs": now.runs,
-                "of_runs": now.of_runs,
+                "name": part_state.part.name,
+                "folder": part_state.part.folder,
+                "plan": part_state.part.digest,
+                "state": part_state.state,
+                "runs": part_state.runs,
+                "of_runs": part_state.of_runs,
             }
-            for now in result.parts
+            for part_state in result.parts
         ],
         "audit": [{"part": part, **msgspec.to_builtins(finding)} for part, finding in result.findings],
         "judged": external_document(result.judged),
@@ -101,18 +106,24 @@ def _state(result: JointResult) -> State | None:
     """Return the warning about an incomplete result; None if the result is complete."""
     if result.complete:
         return None
-    done = sum(now.runs for now in result.parts)
-    planned = sum(now.of_runs for now in result.parts)
-    if all(now.state == "finished" for now in result.parts):
-        rest = "the seeds of the others were given up"
+    done_runs = sum(part_state.runs for part_state in result.parts)
+    planned_runs = sum(part_state.of_runs for part_state in result.parts)
+    if all(part_state.state == "finished" for part_state in result.parts):
+        rest_words = "the seeds of the others were given up"
     else:
-        rest = "a look is taken when all parts are done"
-    return State("incomplete", f"{done} of {planned} runs are evaluated; {rest}.")
+        rest_words = "a look is taken when all parts are done"
+    return State("incomplete", f"{done_runs} of {planned_runs} runs are evaluated; {rest_words}.")
 
 
 def _tables(result: JointResult) -> tuple[Table, ...]:
     rows = tuple(
-        (now.part.name, now.state, f"{now.runs} of {now.of_runs}", f"{now.part.folder}/{PAGE}") for now in result.parts
+        (
+            part_state.part.name,
+            part_state.state,
+            f"{part_state.runs} of {part_state.of_runs}",
+            f"{part_state.part.folder}/{PAGE}",
+        )
+        for part_state in result.parts
     )
     parts = Table(
         "Parts",
@@ -131,15 +142,17 @@ def _tables(result: JointResult) -> tuple[Table, ...]:
 
 
 def _drawings(result: JointResult) -> list[Drawing]:
-    judged = result.judged
-    if all(comparison.estimate is None for comparison in judged.comparisons):
+    joint_answer = result.judged
+    if all(comparison.estimate is None for comparison in joint_answer.comparisons):
         return []
     caption = "Every comparison with its interval, better to the right; shaded: within the margin."
-    if judged.profiles:
+    if joint_answer.profiles:
         caption += " Below: the share of runs whose score exceeds a value."
-    headlines = [f"{heading(comparison.question.task)}: {comparison.headline}" for comparison in judged.comparisons]
-    figure = external_figure(judged)
-    drawing = Drawing(
+    headlines = [
+        f"{heading(comparison.question.task)}: {comparison.headline}" for comparison in joint_answer.comparisons
+    ]
+    figure = external_figure(joint_answer)
+    effects_drawing = Drawing(
         "joint", "Differences in units of their margins", alt="; ".join(headlines), figure=figure, caption=caption
     )
-    return [drawing]
+    return [effects_drawing]

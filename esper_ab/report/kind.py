@@ -38,10 +38,10 @@ class TablesKind(Concern):
     def conditions(self, experiment: ResolvedExperiment) -> dict[str, str]:
         """Describe how much a run is trained and evaluated."""
         steps = counted(experiment.steps, "step")
-        evaluated = counted(experiment.eval_episodes, "episode")
+        evaluated_words = counted(experiment.eval_episodes, "episode")
         return {
             "episodes": f"{experiment.episodes} of {steps}, {counted(experiment.n_envs, 'environment')}",
-            "evaluation": f"{evaluated} per run, sampled actions; the first of each environment also greedy",
+            "evaluation": f"{evaluated_words} per run, sampled actions; the first of each environment also greedy",
         }
 
     def training(self, content: Content) -> tuple[Table, ...]:

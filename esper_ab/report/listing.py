@@ -18,7 +18,8 @@ def write_listing(folder: Path, page: Path, *, refresh_s: int = 0) -> None:
     """Replace the file `page` atomically; a browser reloads it every `refresh_s` seconds (0: never)."""
     title = str(folder) if folder.name else folder.resolve().name
     rows = [
-        (listed, os.path.relpath(listed.experiment_dir, folder), _report(listed, page)) for listed in list_runs(folder)
+        (listed_experiment, os.path.relpath(listed_experiment.experiment_dir, folder), _report(listed_experiment, page))
+        for listed_experiment in list_runs(folder)
     ]
     text = fill_template(
         "listing.html.jinja",
@@ -31,9 +32,9 @@ def write_listing(folder: Path, page: Path, *, refresh_s: int = 0) -> None:
     write_below(page.parent, page.name, text.encode())
 
 
-def _report(listed: Listed, page: Path) -> str:
+def _report(listed_experiment: Listed, page: Path) -> str:
     """Return the address of an experiment's report, seen from `page`; "" while there is none."""
-    report = Path(listed.experiment_dir) / PAGE
+    report = Path(listed_experiment.experiment_dir) / PAGE
     if report.is_file():
         return quote(os.path.relpath(report, page.parent))
     return ""

@@ -57,9 +57,9 @@ def _markdown(node: Node) -> str:
         case Table() if node:
             return _table(node)
         case Section():
-            inside = _markdowns(node.nodes)
-            if inside:
-                return _fold(escaped(node.title), inside)
+            inner_text = _markdowns(node.nodes)
+            if inner_text:
+                return _fold(escaped(node.title), inner_text)
     return ""
 
 
@@ -81,8 +81,8 @@ def _verdicts(node: Verdicts) -> str:
     return "\n\n".join(parts)
 
 
-def _fold(title: str, inside: str) -> str:
-    return f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>"
+def _fold(title: str, inner_text: str) -> str:
+    return f"<details><summary>{title}</summary>\n\n{inner_text}\n\n</details>"
 
 
 def _point(point: Item) -> str:

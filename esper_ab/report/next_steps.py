@@ -61,8 +61,8 @@ def _failing_groups(content: Content) -> set[str]:
 def _steps_after_end(content: Content) -> Iterator[Item]:
     """Yield the next steps after an experiment that has ended."""
     if not content.comparisons:
-        other = shell_command("compare", content.place, "OTHER")
-        yield Item("To compare it, train another group alone with the same settings and seeds:", other)
+        compare_command = shell_command("compare", content.place, "OTHER")
+        yield Item("To compare it, train another group alone with the same settings and seeds:", compare_command)
         return
     verdicts = {item.verdict for item in content.comparisons}
     if Verdict.BLOCKED in verdicts:
@@ -75,8 +75,8 @@ def _steps_after_end(content: Content) -> Iterator[Item]:
         yield Item("Before you rely on it, replicate it with fresh seeds.", _relaunch_command(content, "again"))
     if Verdict.EQUIVALENT in verdicts:
         yield Item("Use whichever of the equivalent groups is cheaper or simpler.")
-    identical = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
-    if any(not item.question.same_settings for item in identical):
+    identical_items = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
+    if any(not item.question.same_settings for item in identical_items):
         yield _train_longer(
             content, "The settings that differ have had no effect: train longer if they should have one."
         )
@@ -86,9 +86,11 @@ def _steps_after_end(content: Content) -> Iterator[Item]:
 
 def _enough_pairs(content: Content) -> Iterator[Item]:
     """Yield the steps after an experiment with too few pairs for any verdict."""
-    failed = [name for name, run in content.history.runs.items() if run.failed]
-    if failed:
-        yield Item(f"Fix what made {failed[0]} fail; its log:", shell_command("logs", content.place, failed[0]))
+    failed_runs = [name for name, run in content.history.runs.items() if run.failed]
+    if failed_runs:
+        yield Item(
+            f"Fix what made {failed_runs[0]} fail; its log:", shell_command("logs", content.place, failed_runs[0])
+        )
     yield Item(
         f"Launch it again with {LEAST_PAIRS} seeds or more; twice as many are better.",
         _relaunch_command(content, "larger", replicates=2 * LEAST_PAIRS),
@@ -110,10 +112,10 @@ def _more_pairs(content: Content) -> Iterator[Item]:
             _relaunch_command(content, "whole", "--futility", "0", replicates=replicates),
         )
         return
-    few = [item.used for item in open_ones if item.small_from]
-    if few:
+    small_counts = [item.used for item in open_ones if item.small_from]
+    if small_counts:
         # Allow for losing as many pairs again.
-        replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(few))
+        replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(small_counts))
         yield Item(
             f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
             _relaunch_command(content, "larger", replicates=replicates),
@@ -126,65 +128,65 @@ def _more_pairs(content: Content) -> Iterator[Item]:
         )
     elif any(item.degenerate for item in open_ones):
         yield from _more_spread(content)
-    needed = [pairs for pairs in map(_pairs_to_detect, open_ones) if pairs is not None]
-    if needed:
+    needed_pairs = [pairs for pairs in map(_pairs_to_detect, open_ones) if pairs is not None]
+    if needed_pairs:
         yield from _more_training(content)
-        yield from _enough_for_the_margin(content, needed)
+        yield from _enough_for_the_margin(content, needed_pairs)
 
 
-def _enough_for_the_margin(content: Content, needed: list[tuple[int | None, int]]) -> Iterator[Item]:
+def _enough_for_the_margin(content: Content, needed_pairs: list[tuple[int | None, int]]) -> Iterator[Item]:
     """Yield the steps to a plan that can detect the margin.
 
-    `needed`: what `_pairs_to_detect` returns for each open comparison.
+    `needed_pairs`: what `_pairs_to_detect` returns for each open comparison.
     """
     margin = content.design.margin_words
-    extended, anew = max(needed, key=_pairs_if_continued)
-    least = anew if extended is None else min(extended, anew)
+    extension_pairs, new_plan_pairs = max(needed_pairs, key=_pairs_if_continued)
+    least_pairs = new_plan_pairs if extension_pairs is None else min(extension_pairs, new_plan_pairs)
     purpose = f"to detect a difference of {margin} with 80 % power"
-    if least > _MOST_PAIRS:
+    if least_pairs > _MOST_PAIRS:
         yield Item(
             f"More than {_MOST_PAIRS} pairs would be needed {purpose}: name a larger margin (--margin), train longer, "
             "or evaluate more episodes."
         )
-    elif least <= content.history.replicates:
+    elif least_pairs <= content.history.replicates:
         yield Item(
             f"These pairs can detect {margin}; to detect a smaller difference, name a smaller "
             "margin (--margin) and plan more pairs."
         )
     else:
-        yield from _extend_or_launch(content, extended, anew, purpose)
+        yield from _extend_or_launch(content, extension_pairs, new_plan_pairs, purpose)
 
 
 def _pairs_if_continued(pairs: tuple[int | None, int]) -> int:
     """Return the pairs needed with an extension or, if there can be none, in a new plan."""
-    extended, anew = pairs
-    if extended is None:
-        return anew
-    return extended
+    extension_pairs, new_plan_pairs = pairs
+    if extension_pairs is None:
+        return new_plan_pairs
+    return extension_pairs
 
 
 def _more_training(content: Content) -> Iterator[Item]:
     """Yield a step if longer training would help more than further pairs; a budget known to suffice comes first."""
-    early = unsettled(content.design, content.analysis.learning)
-    enough = enough_episodes(content.experiment)
-    if enough is not None:
+    unsettled_groups = unsettled(content.design, content.analysis.learning)
+    enough_count = enough_episodes(content.experiment)
+    if enough_count is not None:
         reason = f"on {content.experiment.task}, rewards differ from about {ENOUGH_EPISODES} training episodes on"
-        yield _train_longer(content, f"Train longer before more pairs: {reason}.", enough)
-    elif early:
-        policies = " and ".join(early)
+        yield _train_longer(content, f"Train longer before more pairs: {reason}.", enough_count)
+    elif unsettled_groups:
+        policies = " and ".join(unsettled_groups)
         yield _train_longer(content, f"Train longer before more pairs: the policies of {policies} have not settled.")
 
 
-def _train_longer(content: Content, why: str, episodes: int | None = None) -> Item:
+def _train_longer(content: Content, reason: str, episodes: int | None = None) -> Item:
     if episodes is None:
         episodes = _LONGER * content.experiment.episodes
-    return Item(why, _relaunch_command(content, "longer", "--episodes", str(episodes)))
+    return Item(reason, _relaunch_command(content, "longer", "--episodes", str(episodes)))
 
 
 def _more_spread(content: Content) -> Iterator[Item]:
     """If most pairs have equal outcomes, yield a step that makes runs differ. A run of one episode has no curve."""
     curve = content.experiment.episodes > 1
-    less = "after less training (--episodes) or " if curve else ""
+    training_words = "after less training (--episodes) or " if curve else ""
     training = ""
     command = ""
     if curve and content.design.outcome_over == "evaluation":
@@ -192,39 +194,41 @@ def _more_spread(content: Content) -> Iterator[Item]:
         command = _relaunch_command(content, "training", "--outcome-over", "curve-mean")
     yield Item(
         "Most pairs have equal outcomes, and so would most further pairs: compare "
-        f"{less}on {tables_of(content).harder}{training}.",
+        f"{training_words}on {tables_of(content).harder}{training}.",
         command,
     )
 
 
-def _extend_or_launch(content: Content, extended: int | None, anew: int, purpose: str) -> Iterator[Item]:
+def _extend_or_launch(
+    content: Content, extension_pairs: int | None, new_plan_pairs: int, purpose: str
+) -> Iterator[Item]:
     """Yield the extension and, if a new plan needs fewer pairs in all, that plan; whichever trains fewer is first.
 
-    `extended`: the pairs needed with an extension; None if the experiment cannot be extended.
+    `extension_pairs`: the pairs needed with an extension; None if the experiment cannot be extended.
     """
-    launch = _relaunch_command(content, "larger", replicates=anew)
-    fresh = Item(f"Launch it again with {anew} seeds {purpose}.", launch)
-    if extended is None:
-        yield fresh
+    launch = _relaunch_command(content, "larger", replicates=new_plan_pairs)
+    new_launch = Item(f"Launch it again with {new_plan_pairs} seeds {purpose}.", launch)
+    if extension_pairs is None:
+        yield new_launch
         return
-    extend = shell_command("resume", content.place, "--seeds", str(extended))
-    if anew < extended - content.history.replicates:
-        yield fresh
-        yield Item(f"Or extend it to {extended} seeds, under a stricter rule.", extend)
+    extend = shell_command("resume", content.place, "--seeds", str(extension_pairs))
+    if new_plan_pairs < extension_pairs - content.history.replicates:
+        yield new_launch
+        yield Item(f"Or extend it to {extension_pairs} seeds, under a stricter rule.", extend)
         return
-    yield Item(f"Extend it to {extended} seeds {purpose}.", extend)
-    if anew < extended:
-        yield Item(f"Or launch it again with {anew} seeds, under a less strict rule.", launch)
+    yield Item(f"Extend it to {extension_pairs} seeds {purpose}.", extend)
+    if new_plan_pairs < extension_pairs:
+        yield Item(f"Or launch it again with {new_plan_pairs} seeds, under a less strict rule.", launch)
 
 
 def _pairs_to_detect(item: Comparison) -> tuple[int | None, int] | None:
     """Return how many pairs an extension (None if impossible) and a new plan would need."""
     if item.pairs_needed is None or item.inconclusive is Inconclusive.FUTILE:
         return None
-    anew = item.pairs_anew or item.pairs_needed
+    pairs_needed = item.pairs_anew or item.pairs_needed
     if not extendable(item.question, item.progress):
-        return None, anew.pairs
-    return item.pairs_needed.pairs, anew.pairs
+        return None, pairs_needed.pairs
+    return item.pairs_needed.pairs, pairs_needed.pairs
 
 
 def _relaunch_command(content: Content, suffix: str, *flags: str, replicates: int | None = None) -> str:
@@ -246,8 +250,8 @@ def _relaunch_command(content: Content, suffix: str, *flags: str, replicates: in
 def _next_name(name: str, suffix: str) -> str:
     """Return the name with a suffix that replaces an earlier one and counts on: x, x-longer, x-larger-2, x-longer-3."""
     suffixes = "|".join(_SUFFIXES)
-    earlier = re.fullmatch(rf"(.+)-(?:{suffixes})(?:-(\d+))?", name)
-    if earlier is None:
+    name_match = re.fullmatch(rf"(.+)-(?:{suffixes})(?:-(\d+))?", name)
+    if name_match is None:
         return f"{name}-{suffix}"
-    count = int(earlier[2] or 1)
-    return f"{earlier[1]}-{suffix}-{count + 1}"
+    count = int(name_match[2] or 1)
+    return f"{name_match[1]}-{suffix}-{count + 1}"

@@ -45,7 +45,7 @@ def _holds(section: Section) -> str:
     tables = []
     for node in section.nodes:
         if isinstance(node, Figures):
-            figures += [drawing.title for drawing in node.drawings]
+            figures += [inner_drawing.title for inner_drawing in node.drawings]
         elif isinstance(node, Table) and node:
             tables.append(node.title)
     return ", ".join(figures + tables)

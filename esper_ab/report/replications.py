@@ -19,11 +19,11 @@ SCHEMA = 2
 def replications_report(experiments: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> Document:
     """Return the report on experiments with these names and contents; `remarks`: facts that differ between them."""
     rng_seeds = listed([str(content.experiment.rng_seed) for _, content in experiments])
-    same = (
+    replication_words = (
         f"The same groups with different rng seeds ({rng_seeds}): replications, whose runs share no randomness and so "
         "form no pairs. Each experiment is judged by its own plan, and the verdicts are not pooled."
     )
-    nodes: list[Node] = [Paragraphs((same,))]
+    nodes: list[Node] = [Paragraphs((replication_words,))]
     tables = []
     for name, content in experiments:
         nodes += _verdicts(name, content)
@@ -55,7 +55,7 @@ def _replication(name: str, content: Content) -> dict[str, Any]:
 
 def _verdicts(name: str, content: Content) -> Iterator[Node]:
     seeds = counted(content.history.replicates, "seed")
-    where = f"{name} (rng seed {content.experiment.rng_seed}, {seeds})"
-    yield replace(verdicts(content), where=where)
+    place = f"{name} (rng seed {content.experiment.rng_seed}, {seeds})"
+    yield replace(verdicts(content), where=place)
     if not content.state.complete:
         yield Paragraphs((f"{content.state.warning}. {content.state.sentence}",), look="caveat")

@@ -18,13 +18,13 @@ def reproduction(content: Content) -> tuple[str, ...]:
     code = history.started.code
     experiment = history.plan.experiment
     if code.get("commit"):
-        altered = ""
+        alteration_words = ""
         if code.get("dirty") == "yes":
-            altered = "; the local changes that were there are not in it"
-        lines.append(f"git checkout {shlex.quote(code['commit'])}  # in a checkout of esper_ab{altered}")
-    again = f"{content.place}-again"
-    lines.append(shell_command("launch", f"{content.place}/experiment.toml", "--output-dir", again))
+            alteration_words = "; the local changes that were there are not in it"
+        lines.append(f"git checkout {shlex.quote(code['commit'])}  # in a checkout of esper_ab{alteration_words}")
+    new_directory = f"{content.place}-again"
+    lines.append(shell_command("launch", f"{content.place}/experiment.toml", "--output-dir", new_directory))
     if history.replicates > len(history.plan.blocks) and not experiment.open_ended:
-        made = f"{again}/{experiment.name}"
-        lines.append(shell_command("resume", made, "--seeds", str(history.replicates)))
+        new_experiment = f"{new_directory}/{experiment.name}"
+        lines.append(shell_command("resume", new_experiment, "--seeds", str(history.replicates)))
     return tuple(lines)

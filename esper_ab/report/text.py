@@ -78,7 +78,7 @@ def _joined(nodes: Iterable[Node], whole: bool = True) -> str:
 
 def next_step(step: Item) -> str:
     """Write a next step, with its command on a line of its own."""
-    lines = [paragraph(f"next: {step.sentence}", "", hanging="  ")]
+    lines = [paragraph(f"next: {step.sentence}", "", hanging_indent="  ")]
     if step.command:
         lines.append(f"  {visible_line(step.command)}")
     return "\n".join(lines)
@@ -87,8 +87,8 @@ def next_step(step: Item) -> str:
 def _block(node: Paragraphs) -> str:
     mark = "! " if node.look == "caveat" else ""
     indent = "  " if node.title else ""
-    hanging = "  " if node.look else ""
-    lines = [paragraph(f"{mark}{text}", indent, hanging) for text in node.paragraphs]
+    hanging_indent = "  " if node.look else ""
+    lines = [paragraph(f"{mark}{text}", indent, hanging_indent) for text in node.paragraphs]
     if node.title and lines:
         lines.insert(0, node.title.upper())
     return "\n".join(lines)
@@ -99,7 +99,7 @@ def _points(node: Points) -> str:
     if node.points and node.title:
         lines.append(node.title if node.card else node.title.upper())
     for point in node.points:
-        lines.append(paragraph(f"- {point.sentence}", "", hanging="  "))
+        lines.append(paragraph(f"- {point.sentence}", "", hanging_indent="  "))
         if point.command:
             lines.append(f"    {visible_line(point.command)}")
     return "\n".join(lines)
@@ -110,25 +110,25 @@ def _verdicts(node: Verdicts) -> str:
     if node.where:
         lines.append(node.where)
     for card in node.cards:
-        lines.append(paragraph(f"{card.verdict}: {card.headline}", "", hanging="  "))
+        lines.append(paragraph(f"{card.verdict}: {card.headline}", "", hanging_indent="  "))
         lines += map(_caveat, card.caveats)
     lines += map(_caveat, node.shared)
     if node.scope:
-        lines.append(paragraph(f"Scope: {node.scope}.", "", hanging="  "))
+        lines.append(paragraph(f"Scope: {node.scope}.", "", hanging_indent="  "))
     return "\n".join(lines)
 
 
 def _caveat(text: str) -> str:
-    return paragraph(f"! {text}", "", hanging="  ")
+    return paragraph(f"! {text}", "", hanging_indent="  ")
 
 
-def paragraph(text: str, indent: str = "  ", hanging: str = "") -> str:
+def paragraph(text: str, indent: str = "  ", hanging_indent: str = "") -> str:
     """Wrap text, without breaking a name longer than a line."""
     return textwrap.fill(
         text,
         WIDTH,
         initial_indent=indent,
-        subsequent_indent=indent + hanging,
+        subsequent_indent=indent + hanging_indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
@@ -139,7 +139,7 @@ def render_table(table: Table) -> str:
 
     A table that does not fit into WIDTH characters becomes a paragraph per row.
     """
-    text = [paragraph(table.title, "", hanging="  ")]
+    text = [paragraph(table.title, "", hanging_indent="  ")]
     if table.rows:
         text += _written_rows(table)
     if table.text_below:
@@ -154,16 +154,16 @@ def _written_rows(table: Table) -> list[str]:
         lines.insert(0, tuple(map(visible_line, table.columns)))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     wraps = table.words >= len(widths) > 1 and widths[-1] > _WIDEST_WORDS
-    least = _LEAST_WORDS if wraps else widths[-1]
-    needed = sum(widths[:-1]) + 2 * len(widths) + least
-    if needed > WIDTH and len(widths) > 2:
+    least_width = _LEAST_WORDS if wraps else widths[-1]
+    needed_width = sum(widths[:-1]) + 2 * len(widths) + least_width
+    if needed_width > WIDTH and len(widths) > 2:
         return [_row_by_itself(table, row) for row in rows]
     written_lines = []
     for line in lines:
         cells = _padded(line, widths, table.words)
         if wraps:
-            before = "  " + "  ".join(cells[:-1]) + "  "
-            written_lines.append(_wrapped(before, line[-1]))
+            cells_before = "  " + "  ".join(cells[:-1]) + "  "
+            written_lines.append(_wrapped(cells_before, line[-1]))
         else:
             written_lines.append("  " + "  ".join(cells).rstrip())
     return written_lines
@@ -178,21 +178,21 @@ def _padded(line: tuple[str, ...], widths: list[int], words: int) -> list[str]:
 
 def _row_by_itself(table: Table, row: tuple[str, ...]) -> str:
     """Write one row as a paragraph: its first cell, then every other cell after the name of its column."""
-    first, *others = row
+    first_cell, *other_cells = row
     _, *names = table.columns
-    named = []
-    for name, cell in zip(names, others, strict=True):
-        named.append(f"{visible_line(name)}: {cell}" if name else cell)
-    return paragraph(f"{first}; {'; '.join(named)}", "  ", hanging="  ")
+    named_cells = []
+    for name, cell in zip(names, other_cells, strict=True):
+        named_cells.append(f"{visible_line(name)}: {cell}" if name else cell)
+    return paragraph(f"{first_cell}; {'; '.join(named_cells)}", "  ", hanging_indent="  ")
 
 
-def _wrapped(before: str, words: str) -> str:
+def _wrapped(cells_before: str, words: str) -> str:
     """Wrap the last cell of a row in its column, or below the row if too little room is left."""
-    room = WIDTH - len(before)
+    room = WIDTH - len(cells_before)
     if room < _LEAST_WORDS:
-        return f"{before.rstrip()}\n{paragraph(words, '      ')}"
-    first, *rest = textwrap.wrap(words, room, break_long_words=False, break_on_hyphens=False) or [""]
-    indent = " " * len(before)
-    lines = [f"{before}{first}".rstrip()]
-    lines += [indent + line for line in rest]
+        return f"{cells_before.rstrip()}\n{paragraph(words, '      ')}"
+    first_line, *other_lines = textwrap.wrap(words, room, break_long_words=False, break_on_hyphens=False) or [""]
+    indent = " " * len(cells_before)
+    lines = [f"{cells_before}{first_line}".rstrip()]
+    lines += [indent + line for line in other_lines]
     return "\n".join(lines)

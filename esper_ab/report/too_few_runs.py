@@ -22,26 +22,29 @@ _SEEDS = 20  # of the suggested plan
 
 
 def describe_too_few_runs(
-    result: Answer, compared: Sequence[Comparison], values: Mapping[str, Sequence[float]], lost: Mapping[str, int]
+    result: Answer,
+    compared_items: Sequence[Comparison],
+    values: Mapping[str, Sequence[float]],
+    lost_counts: Mapping[str, int],
 ) -> str:
-    """Return the paragraph on `compared`, the comparisons in one task.
+    """Return the paragraph on `compared_items`, the comparisons in one task.
 
-    `values`: the outcomes of each group's runs in that task; of the mean over tasks, none. `lost`: how many runs each
-    group lost.
+    `values`: the outcomes of each group's runs in that task; of the mean over tasks, none. `lost_counts`: how many runs
+    each group lost.
     """
     observations = result.observations
-    design = compared[0].design
-    has_pairs = observations.pair_column != POSITION and compared[0].samples is None
+    design = compared_items[0].design
+    has_pairs = observations.pair_column != POSITION and compared_items[0].samples is None
     unit = observations.pair_column if has_pairs else "run"
-    most = max(map(len, values.values()))
-    none_has = "No group has" if most < LEAST_PAIRS else "No two of the compared groups share"
-    least = counted(LEAST_PAIRS, unit)
-    sentences = [f"{none_has} {least}, so no difference between the {len(values)} groups can be judged."]
+    most_runs = max(map(len, values.values()))
+    group_words = "No group has" if most_runs < LEAST_PAIRS else "No two of the compared groups share"
+    least_words = counted(LEAST_PAIRS, unit)
+    sentences = [f"{group_words} {least_words}, so no difference between the {len(values)} groups can be judged."]
     means = {group: fmean(outcomes) for group, outcomes in values.items() if outcomes}
     order = sorted(means, key=lambda group: -design.outcome.sign * means[group])
     of_runs = observations.items is None  # else intervals of runs alone would leave out the choice of items
     if order:
-        sentences.append(_ranking(design, order, values, lost, of_runs=of_runs))
+        sentences.append(_ranking(design, order, values, lost_counts, of_runs=of_runs))
     if of_runs and len(order) >= LEAST_GROUPS and len(result.scales) == 1:
         sentences.append(
             f"To decide, plan fresh {unit}s for the few groups that matter, for example the {_MATTER} with the best "
@@ -59,7 +62,7 @@ def _ranking(
     design: Design,
     order: Sequence[str],
     values: Mapping[str, Sequence[float]],
-    lost: Mapping[str, int],
+    lost_counts: Mapping[str, int],
     *,
     of_runs: bool,
 ) -> str:
@@ -73,23 +76,23 @@ def _ranking(
             f"Their means, best first, with intervals that hold for all {len(order)} at once with {level} confidence"
         )
         for group, (low, high) in zip(order, intervals, strict=True):
-            left_out = f"; {lost[group]} lost" if lost[group] else ""
-            words[group] += f" ({low:.{design.digits}f} to {high:.{design.digits}f}{left_out})"
+            lost_words = f"; {lost_counts[group]} lost" if lost_counts[group] else ""
+            words[group] += f" ({low:.{design.digits}f} to {high:.{design.digits}f}{lost_words})"
         highest_low = max(low for low, _ in intervals)
         if highest_low <= min(high for _, high in intervals):
             claim += ", all of which overlap, so that the order may be luck"
-    ranked = [f"{group} {words[group]}" for group in order[:_RANKED]]
+    ranked_words = [f"{group} {words[group]}" for group in order[:_RANKED]]
     if len(order) > _RANKED:
-        ranked.append(f"and {len(order) - _RANKED} more")
-    return f"{claim}: {', '.join(ranked)}."
+        ranked_words.append(f"and {len(order) - _RANKED} more")
+    return f"{claim}: {', '.join(ranked_words)}."
 
 
 def _command(design: Design, groups: Sequence[str], observations: Observations) -> str:
     """Return the command that plans fresh runs of `groups`."""
     seeds = str(_SEEDS)
     if observations.numbered and observations.pair_column not in ("", POSITION):
-        first = max(map(int, observations.replicates)) + 1
-        seeds = f"{first}..{first + _SEEDS - 1}"
+        first_seed = max(map(int, observations.replicates)) + 1
+        seeds = f"{first_seed}..{first_seed + _SEEDS - 1}"
     arguments = ["--groups", ",".join(groups), "--seeds", seeds, "--margin", f"{design.margin:g}"]
     if design.outcome.sign < 0.0:
         arguments += ["--better", "lower"]

@@ -14,8 +14,8 @@ from esper_ab.report.tables.comparison import cards_of
 
 def verdicts(content: Content) -> Verdicts:
     """Return the verdicts in the order of the design; many comparisons are grouped by verdict."""
-    cards, shared = cards_of(content.comparisons)
-    return Verdicts(cards, task_and_budget(content.history), shared)
+    cards, shared_warnings = cards_of(content.comparisons)
+    return Verdicts(cards, task_and_budget(content.history), shared_warnings)
 
 
 def alone(content: Content) -> tuple[Paragraphs, ...]:

@@ -49,8 +49,8 @@ def split_commas(text: str, origin: str) -> list[str]:
 
 def read_assignment(text: str, origin: str) -> Assignment:
     """Parse `key=value` from the command line; raises UsageError for anything else."""
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
+    key, equals_sign, value = text.partition("=")
+    if not equals_sign or not key.strip():
         raise UsageError(f"{origin}: {text!r} is not key=value, as in ppo.lr=1e-3")
     key = key.strip()
     return Assignment(SHORT.get(key, key), value.strip(), origin, Path.cwd(), is_text=True)

@@ -11,8 +11,8 @@ from esper_ab.settings.experiment import AskedExperiment
 
 def asked_gpus(experiment: AskedExperiment) -> tuple[str, ...]:
     """Return the GPUs that an experiment may use, by the names in its settings; "cuda" means all GPUs."""
-    asked = experiment.devices or ("cuda",)
-    return tuple(name for name in asked if not name.startswith("cpu"))
+    asked_devices = experiment.devices or ("cuda",)
+    return tuple(name for name in asked_devices if not name.startswith("cpu"))
 
 
 def _cpu_lanes(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]:
@@ -21,10 +21,10 @@ def _cpu_lanes(experiment: AskedExperiment, machine: Machine) -> tuple[str, ...]
     For a user's trainer, which may wait more than it computes, there are as many as --max-parallel asks for, but only
     on this machine, where lanes are not bound to cores.
     """
-    needed = len(experiment.groups) * experiment.devices_per_run
+    needed_lanes = len(experiment.groups) * experiment.devices_per_run
     if experiment.trainer and not any(device.node for device in machine.devices):
-        needed = max(needed, experiment.max_parallel)
-    n_lanes = max(needed, len(machine.names("cpu")))
+        needed_lanes = max(needed_lanes, experiment.max_parallel)
+    n_lanes = max(needed_lanes, len(machine.names("cpu")))
     return tuple(f"cpu:{index}" for index in range(n_lanes))
 
 
@@ -41,16 +41,16 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
         return gpus or _cpu_lanes(experiment, machine)
     if on_cores:
         _refuse_gpus(experiment)
-    available = tuple(device.name for device in machine.devices)
+    available_devices = tuple(device.name for device in machine.devices)
     if all(name.startswith("cpu") for name in experiment.devices):
-        available = _cpu_lanes(experiment, machine)  # lanes of a default plan can also be requested by name
+        available_devices = _cpu_lanes(experiment, machine)  # lanes of a default plan can also be requested by name
     pool: list[str] = []
     for name in experiment.devices:
-        named = machine.names(name) if name in ("cpu", "cuda") else (name,)
-        for device in named or (name,):
-            if device not in available:
-                _refuse_missing(device, available, machine)
-        pool.extend(named)
+        named_devices = machine.names(name) if name in ("cpu", "cuda") else (name,)
+        for device in named_devices or (name,):
+            if device not in available_devices:
+                _refuse_missing(device, available_devices, machine)
+        pool.extend(named_devices)
     for name in pool:
         if pool.count(name) > 1:
             raise UsageError(
@@ -61,13 +61,13 @@ def resolve_devices(experiment: AskedExperiment, machine: Machine, *, on_cores: 
     return tuple(pool)
 
 
-def _refuse_missing(device: str, available: Sequence[str], machine: Machine) -> None:
+def _refuse_missing(device: str, available_devices: Sequence[str], machine: Machine) -> None:
     """Raise UsageError for a requested device that the machine does not have."""
-    missing = f": no {device!r} here; available: {', '.join(available)}"
-    why = _why_no_gpu(machine)
-    if device.startswith("cuda") and why:
-        missing += f" ({why})"
-    raise UsageError(SettingName("devices"), missing)
+    missing_words = f": no {device!r} here; available: {', '.join(available_devices)}"
+    reason = _why_no_gpu(machine)
+    if device.startswith("cuda") and reason:
+        missing_words += f" ({reason})"
+    raise UsageError(SettingName("devices"), missing_words)
 
 
 def _refuse_gpus(experiment: AskedExperiment) -> None:

@@ -34,12 +34,12 @@ def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
     """Return the settings that differ between groups, in the order of the schema."""
     tables = {group.name: flat(group) for group in groups}
     keys = next(iter(tables.values()))
-    differing = []
+    differing_keys = []
     for key in keys:
         values = {name: table[key] for name, table in tables.items()}
         if len(set(values.values())) > 1:
-            differing.append(Difference(key=key, values=values))
-    return tuple(differing)
+            differing_keys.append(Difference(key=key, values=values))
+    return tuple(differing_keys)
 
 
 def axes(a: Group, b: Group) -> tuple[str, ...]:

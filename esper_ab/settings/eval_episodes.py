@@ -46,10 +46,10 @@ class EvaluationNoise(Settings, frozen=True, kw_only=True):
         For more episodes than measured, the reduction is limited by the lower confidence limit of the noise share.
         Without this limit, an estimate of zero policy variance would promise an unlimited reduction.
         """
-        measured = self.components
-        share = min(measured.share_low, 1.0)
-        certain = 1.0 - share + share * measured.eval_episodes / eval_episodes
-        return max(certain, measured.variance(eval_episodes) / measured.variance(measured.eval_episodes))
+        noise = self.components
+        share = min(noise.share_low, 1.0)
+        constant_share = 1.0 - share + share * noise.eval_episodes / eval_episodes
+        return max(constant_share, noise.variance(eval_episodes) / noise.variance(noise.eval_episodes))
 
     def cost_times(self, eval_episodes: int) -> float:
         """Return the cost of a run with `eval_episodes` evaluation episodes, as a multiple of the measured cost."""
@@ -70,34 +70,37 @@ class EvalEpisodesChoice(Settings, frozen=True, kw_only=True):
     why: str = ""
 
 
-def choose_eval_episodes(asked: AskedExperiment, own: EvaluationNoise | None = None) -> EvalEpisodesChoice:
+def choose_eval_episodes(
+    asked_experiment: AskedExperiment, own_noise: EvaluationNoise | None = None
+) -> EvalEpisodesChoice:
     """Choose the number of episodes of every evaluation.
 
-    `own` is the noise in the user's calibration, if there is one.
+    `own_noise` is the noise in the user's calibration, if there is one.
     """
     # How often a trainer is evaluated is known from its rehearsal.
-    if asked.trainer and asked.eval_episodes == "auto":
+    if asked_experiment.trainer and asked_experiment.eval_episodes == "auto":
         return EvalEpisodesChoice(eval_episodes=DEFAULT_EVAL_EPISODES)
-    if asked.eval_episodes != "auto":
-        return EvalEpisodesChoice(eval_episodes=asked.eval_episodes)
-    if asked.outcome_over != "evaluation":
-        return _choice(asked.n_envs, "the outcome is measured on training episodes")
-    if own is not None:
-        eval_episodes = own.best(asked.episodes, asked.n_envs)
-        measured = own.components
-        share = measured.episode / eval_episodes / measured.variance(eval_episodes)
-        why = f"by --calibration; evaluation noise is then about {share:.0%} of the variance of pairs"
-        return _choice(eval_episodes, why)
+    if asked_experiment.eval_episodes != "auto":
+        return EvalEpisodesChoice(eval_episodes=asked_experiment.eval_episodes)
+    if asked_experiment.outcome_over != "evaluation":
+        return _choice(asked_experiment.n_envs, "the outcome is measured on training episodes")
+    if own_noise is not None:
+        eval_episodes = own_noise.best(asked_experiment.episodes, asked_experiment.n_envs)
+        noise = own_noise.components
+        share = noise.episode / eval_episodes / noise.variance(eval_episodes)
+        reason = f"by --calibration; evaluation noise is then about {share:.0%} of the variance of pairs"
+        return _choice(eval_episodes, reason)
     return _choice(
-        asked.n_envs * -(-DEFAULT_EVAL_EPISODES // asked.n_envs),
+        asked_experiment.n_envs * -(-DEFAULT_EVAL_EPISODES // asked_experiment.n_envs),
         f"the default of {DEFAULT_EVAL_EPISODES}, rounded up to a multiple of the environments; `esper-ab calibrate` "
-        f"finds a better number for {asked.task} with about {asked.episodes} x {asked.n_envs} training episodes of "
-        f"{asked.steps} steps",
+        f"finds a better number for {asked_experiment.task} with about {asked_experiment.episodes} x "
+        f"{asked_experiment.n_envs} training episodes of "
+        f"{asked_experiment.steps} steps",
     )
 
 
-def _choice(eval_episodes: int, why: str) -> EvalEpisodesChoice:
+def _choice(eval_episodes: int, reason: str) -> EvalEpisodesChoice:
     return EvalEpisodesChoice(
         eval_episodes=eval_episodes,
-        why=f"--eval-episodes auto: {counted(eval_episodes, 'evaluation episode')} per run ({why}).",
+        why=f"--eval-episodes auto: {counted(eval_episodes, 'evaluation episode')} per run ({reason}).",
     )

@@ -28,17 +28,17 @@ def read_flags(options: Mapping[str, Any]) -> dict[str, object]:
     settings: dict[str, object] = {}
     for key, setting in FIELDS.items():
         value = options.get(setting.flag)
-        negates = setting.flag.startswith("no_")
-        if key == "seeds" or value is None or (value is False and (negates or not setting.default)):
+        is_negation = setting.flag.startswith("no_")
+        if key == "seeds" or value is None or (value is False and (is_negation or not setting.default)):
             continue  # a 0 is kept here and refused later
-        settings[key] = False if negates else _flag_value(setting, value)
-    higher = options.get("higher")
-    lower = options.get("lower")
-    if higher and lower:
+        settings[key] = False if is_negation else _flag_value(setting, value)
+    higher_name = options.get("higher")
+    lower_name = options.get("lower")
+    if higher_name and lower_name:
         raise UsageError("--higher and --lower exclude each other, because one outcome decides")
-    if higher or lower:
-        settings["outcome"] = higher or lower
-        settings["outcome_better"] = "higher" if higher else "lower"
+    if higher_name or lower_name:
+        settings["outcome"] = higher_name or lower_name
+        settings["outcome_better"] = "higher" if higher_name else "lower"
     return settings | _read_seeds(options.get("seeds"), options.get("max"))
 
 
@@ -61,19 +61,19 @@ def _flag_value(setting: Field, value: Any) -> object:
     return names
 
 
-def _read_whole(text: str, origin: str, otherwise: str = "") -> int:
-    """Parse a whole number from `origin`; raises UsageError, naming the alternative `otherwise`, for anything else."""
+def _read_whole(text: str, origin: str, alternative: str = "") -> int:
+    """Parse a whole number from `origin`; raises UsageError, which names `alternative`, for anything else."""
     number = whole_number(text)
     if number is None:
-        raise UsageError(f"{origin}: expected a whole number{otherwise}, not {visible_line(text, 40)!r}")
+        raise UsageError(f"{origin}: expected a whole number{alternative}, not {visible_line(text, 40)!r}")
     return number
 
 
-def _read_seeds(seeds: str | None, most: int | None) -> dict[str, object]:
+def _read_seeds(seeds: str | None, most_seeds: int | None) -> dict[str, object]:
     """Return the settings for `--seeds N`, `--seeds auto --max N` (at most N seeds) or `--seeds auto` (no maximum)."""
     if seeds == "auto":
-        return {"open_ended": True} if most is None else {"seeds": most}
-    if most is not None:
+        return {"open_ended": True} if most_seeds is None else {"seeds": most_seeds}
+    if most_seeds is not None:
         raise UsageError("--max needs --seeds auto; --seeds N is already a maximum")
     if seeds is None:
         return {}

@@ -51,6 +51,6 @@ def foreign(key: str) -> str:
     Return "" if the key is not known to belong to another trainer. `key` is dotted, as in "trainer.learning_rate".
     """
     parts = key.split(".")
-    if ours := OURS.get(parts[-1]):
-        return f"here it is called {' and '.join(ours)}"
+    if our_keys := OURS.get(parts[-1]):
+        return f"here it is called {' and '.join(our_keys)}"
     return next((_NONE[part] for part in parts if part in _NONE), "")

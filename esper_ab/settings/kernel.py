@@ -16,63 +16,69 @@ from esper_ab.contracts.settings import Arithmetic
 from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment, Group, ResolvedExperiment
 
 
-def resolve_kernel(asked: AskedArithmetic, machine: Machine, untrainable: str = "") -> Arithmetic:
+def resolve_kernel(asked_arithmetic: AskedArithmetic, machine: Machine, untrainable_words: str = "") -> Arithmetic:
     """Return the arithmetic with the kernel, the kernel's build, and whether the kernel or torch trains hosts.
 
-    Raises UsageError if the requested kernel is unusable. `untrainable` comes from `untrainable_hosts`.
+    Raises UsageError if the requested kernel is unusable. `untrainable_words` comes from `untrainable_hosts`.
     """
-    kernel = _find(asked.kernel, machine)
-    unusable = _why_unusable(kernel, machine)
-    if asked.kernel == "torch" or (asked.kernel == "auto" and unusable):
-        return torch_alone(asked)
-    obstacle = unusable
-    if untrainable and asked.kernel != "auto" and asked.hosts == "kernel":
-        obstacle = untrainable
+    kernel = _find(asked_arithmetic.kernel, machine)
+    unusable_words = _why_unusable(kernel, machine)
+    if asked_arithmetic.kernel == "torch" or (asked_arithmetic.kernel == "auto" and unusable_words):
+        return torch_alone(asked_arithmetic)
+    obstacle = unusable_words
+    if untrainable_words and asked_arithmetic.kernel != "auto" and asked_arithmetic.hosts == "kernel":
+        obstacle = untrainable_words
     if kernel is None or obstacle:
         raise UsageError(
-            f"arithmetic.kernel={asked.kernel}: {obstacle}; alternatives: torch, or auto for whatever is available"
+            f"arithmetic.kernel={asked_arithmetic.kernel}: {obstacle}; alternatives: torch, or auto for whatever is "
+            "available"
         )
-    hosts = "torch" if untrainable else asked.hosts
-    chosen = {"kernel": kernel.name, "kernel_build": kernel.build, "hosts": hosts}
-    return Arithmetic(**msgspec.structs.asdict(asked) | chosen)
+    hosts = "torch" if untrainable_words else asked_arithmetic.hosts
+    chosen_fields = {"kernel": kernel.name, "kernel_build": kernel.build, "hosts": hosts}
+    return Arithmetic(**msgspec.structs.asdict(asked_arithmetic) | chosen_fields)
 
 
-def torch_alone(asked: AskedArithmetic) -> Arithmetic:
+def torch_alone(asked_arithmetic: AskedArithmetic) -> Arithmetic:
     """Return the requested arithmetic with torch in place of the native kernel."""
-    return Arithmetic(**msgspec.structs.asdict(asked) | {"kernel": "torch", "hosts": "kernel"})
+    return Arithmetic(**msgspec.structs.asdict(asked_arithmetic) | {"kernel": "torch", "hosts": "kernel"})
 
 
 def kernel_notes(
-    asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine, untrainable: str = ""
+    asked_experiment: AskedExperiment,
+    resolved_experiment: ResolvedExperiment,
+    machine: Machine,
+    untrainable_words: str = "",
 ) -> tuple[str, ...]:
     """Return one note on how `auto` or `native` was resolved; no note if the kernel was named."""
-    if asked.arithmetic.kernel not in ("auto", "native"):
+    if asked_experiment.arithmetic.kernel not in ("auto", "native"):
         return ()
-    arithmetic = resolved.arithmetic
+    arithmetic = resolved_experiment.arithmetic
     built = arithmetic.kernel_build.partition(";")[0]
     if built:
-        why = f"built by {built}"
+        reason = f"built by {built}"
     else:
-        why = "; ".join(filter(None, lacking_kernel(machine)))
-    note = f"--kernel {asked.arithmetic.kernel}: {arithmetic.kernel} ({why})"
+        reason = "; ".join(filter(None, lacking_kernel(machine)))
+    note = f"--kernel {asked_experiment.arithmetic.kernel}: {arithmetic.kernel} ({reason})"
     if arithmetic.hosts == "torch":
-        note += f"; hosts: torch ({untrainable or 'requested'})"
+        note += f"; hosts: torch ({untrainable_words or 'requested'})"
     return (f"{note}.",)
 
 
-def check_kernel(planned: Arithmetic, machine: Machine) -> None:
+def check_kernel(planned_arithmetic: Arithmetic, machine: Machine) -> None:
     """Raise UsageError if workers on `machine` do not have the plan's kernel in the same build."""
-    if planned.kernel == "torch":
+    if planned_arithmetic.kernel == "torch":
         return
-    kernel = _find(planned.kernel, machine)
+    kernel = _find(planned_arithmetic.kernel, machine)
     if kernel is None or kernel.problem:
         raise UsageError(
-            f"earlier runs used kernel {planned.kernel}, which is unusable here: {_why_unusable(kernel, machine)}"
+            f"earlier runs used kernel {planned_arithmetic.kernel}, which is unusable here: "
+            f"{_why_unusable(kernel, machine)}"
         )
-    if kernel.build != planned.kernel_build:
+    if kernel.build != planned_arithmetic.kernel_build:
         raise UsageError(
-            f"the build of {planned.kernel} here ({kernel.build}) differs from that of the plan "
-            f"({planned.kernel_build}), and a comparison must not mix them; install the version that made the plan, "
+            f"the build of {planned_arithmetic.kernel} here ({kernel.build}) differs from that of the plan "
+            f"({planned_arithmetic.kernel_build}), and a comparison must not mix them; install the version that made "
+            "the plan, "
             "with the same compiler"
         )
 
@@ -83,8 +89,8 @@ def lacking_kernel(machine: Machine) -> tuple[str, str]:
         return "", ""
     if not machine.kernels:
         return "there is no kernel", ""
-    first = machine.kernels[0]
-    return first.problem, first.remedy
+    first_kernel = machine.kernels[0]
+    return first_kernel.problem, first_kernel.remedy
 
 
 def untrainable_hosts(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> str:
@@ -105,15 +111,15 @@ def untrainable_hosts(groups: Sequence[Group], devices: Sequence[str], machine: 
     return ""
 
 
-def _find(asked: str, machine: Machine) -> Kernel | None:
+def _find(asked_name: str, machine: Machine) -> Kernel | None:
     """Return the kernel requested by name or, for `auto` and `native`, the widest usable kernel; None if there is none.
 
     A kernel with a problem is returned if it was requested by name or if no kernel is usable.
     """
-    if asked not in ("auto", "native"):
-        return next((kernel for kernel in machine.kernels if kernel.name == asked), None)
-    usable = [kernel for kernel in machine.kernels if not kernel.problem]
-    return next(iter(usable or machine.kernels), None)
+    if asked_name not in ("auto", "native"):
+        return next((kernel for kernel in machine.kernels if kernel.name == asked_name), None)
+    usable_kernels = [kernel for kernel in machine.kernels if not kernel.problem]
+    return next(iter(usable_kernels or machine.kernels), None)
 
 
 def _why_unusable(kernel: Kernel | None, machine: Machine) -> str:

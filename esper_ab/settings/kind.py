@@ -64,107 +64,111 @@ class SettingsKind(Concern):
             readers.add(POLICIES)
         return field.key in self.also_reads or not readers.isdisjoint(field.kinds)
 
-    def read(self, asked: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:
+    def read(self, asked_experiment: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:
         """Return the experiment with the changes that this kind makes; UsageError for contradictory settings.
 
         The parameter `assignments` has every assignment by the user.
         """
         for assignment in assignments:
-            self._check_is_read(assignment, asked.task)
-        for group in asked.groups:
+            self._check_is_read(assignment, asked_experiment.task)
+        for group in asked_experiment.groups:
             self._check_group(group.name, group.settings)
-            _refuse_reward_as_outcome(asked.outcome, group)
-        read_range(asked.outcome_range)
-        check_outcome_name(asked)
-        return asked
+            _refuse_reward_as_outcome(asked_experiment.outcome, group)
+        read_range(asked_experiment.outcome_range)
+        check_outcome_name(asked_experiment)
+        return asked_experiment
 
     def _check_is_read(self, assignment: Assignment, task: str) -> None:
         """Raise UsageError for a setting that this kind does not read, unless it has its default."""
         field = _field(assignment.key)
         if assignment.value == field.default or self.reads(field):
             return
-        others = (of_kind(name, SettingsKind) for name in kinds())
-        readers = " and ".join(kind.words for kind in others if kind.reads(field))
+        other_kinds = (of_kind(name, SettingsKind) for name in kinds())
+        readers = " and ".join(kind.words for kind in other_kinds if kind.reads(field))
         raise UsageError(
             f"{assignment.origin}: {assignment.key} is a setting for {readers}, which task {task} does not read; "
             "omit it"
         )
 
-    def ask(self, asked: AskedExperiment) -> Questions:
+    def ask(self, asked_experiment: AskedExperiment) -> Questions:
         """Return the questions about an experiment that only the preflight child can answer."""
-        modes = {group.settings.reward.mode for group in asked.groups}
+        modes = {group.settings.reward.mode for group in asked_experiment.groups}
         controllers = [
             ControllerQuestion(
                 group=group.name, settings=group.settings.controller, blueprints=group.settings.growth.blueprints
             )
-            for group in asked.groups
+            for group in asked_experiment.groups
         ]
         return Questions(
-            task=asked.task,
-            data_dir=asked.data_dir,
-            slots=asked.slots,
+            task=asked_experiment.task,
+            data_dir=asked_experiment.data_dir,
+            slots=asked_experiment.slots,
             user_rewards=tuple(sorted(mode for mode in modes if is_user_reward(mode))),
-            batch_size=min(group.settings.growth.batch_size for group in asked.groups),
+            batch_size=min(group.settings.growth.batch_size for group in asked_experiment.groups),
             controllers=tuple(controllers),
         )
 
-    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> Resolution:
+    def resolve(
+        self, asked_experiment: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
+    ) -> Resolution:
         """Return the settings that depend on the machine, after checking all others against the machine.
 
         Raises UsageError if something is missing on the machine. `eval_episodes` is the requested or chosen number.
         """
-        self.check_preflight(asked, machine)
-        devices = resolve_devices(asked, machine, on_cores=self.on_cores)
-        self.check_task(asked, task)
+        self.check_preflight(asked_experiment, machine)
+        devices = resolve_devices(asked_experiment, machine, on_cores=self.on_cores)
+        self.check_task(asked_experiment, task)
         return Resolution(
-            groups=asked.groups,
-            slots=asked.slots,
+            groups=asked_experiment.groups,
+            slots=asked_experiment.slots,
             devices=devices,
-            arithmetic=resolve_kernel(asked.arithmetic, machine),
+            arithmetic=resolve_kernel(asked_experiment.arithmetic, machine),
             eval_episodes=eval_episodes,
         )
 
-    def check_preflight(self, asked: AskedExperiment, machine: Machine) -> None:
+    def check_preflight(self, asked_experiment: AskedExperiment, machine: Machine) -> None:
         """Raise UsageError if the runs cannot take turns, or if the preflight found a problem with a group."""
-        if asked.takes_turns and asked.sync == "independent":
+        if asked_experiment.takes_turns and asked_experiment.sync == "independent":
             raise UsageError(
-                SettingName("placement", asked.placement),
+                SettingName("placement", asked_experiment.placement),
                 " takes turns at the barrier, but ",
                 SettingName("sync", "independent"),
                 " has none: choose one",
             )
-        for group in asked.groups:
-            _check_group_preflight(group, asked, machine)
+        for group in asked_experiment.groups:
+            _check_group_preflight(group, asked_experiment, machine)
 
-    def check_task(self, asked: AskedExperiment, task: TaskFacts) -> None:
+    def check_task(self, asked_experiment: AskedExperiment, task: TaskFacts) -> None:
         """Raise UsageError if the settings do not fit the task."""
 
-    def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+    def remarks(
+        self, asked_experiment: AskedExperiment, resolved_experiment: ResolvedExperiment, machine: Machine
+    ) -> tuple[str, ...]:
         """Return notes of one sentence each on settings that were chosen for this machine: by default on the kernel."""
-        return kernel_notes(asked, resolved, machine)
+        return kernel_notes(asked_experiment, resolved_experiment, machine)
 
     def _check_group(self, name: str, settings: GroupSettings) -> None:
         reward = settings.reward
         controller = settings.controller
-        where = f"group {name!r}"
+        subject = f"group {name!r}"
         if not is_user_reward(reward.mode):
-            refuse_unknown("reward mode", reward.mode, self.rewards, f"{where}: ")
-        refuse_unknown("controller", controller.name, ("ppo", *self.controllers), f"{where}: ")
+            refuse_unknown("reward mode", reward.mode, self.rewards, f"{subject}: ")
+        refuse_unknown("controller", controller.name, ("ppo", *self.controllers), f"{subject}: ")
         if name in self.rewards and reward.mode != name:
-            raise UsageError(f"{where} has a reward's name but uses {reward.mode!r}; rename the group")
+            raise UsageError(f"{subject} has a reward's name but uses {reward.mode!r}; rename the group")
         if name in self.controllers and controller.name != name:
-            raise UsageError(f"{where} has a controller's name but uses {controller.name!r}; rename the group")
+            raise UsageError(f"{subject} has a controller's name but uses {controller.name!r}; rename the group")
         if reward.family == "loss" and reward.mode != "shaped":
-            raise UsageError(f"{where}: reward.family=loss needs reward.mode=shaped, not {reward.mode!r}")
+            raise UsageError(f"{subject}: reward.family=loss needs reward.mode=shaped, not {reward.mode!r}")
         if reward.mode == "shaped" and reward.gamma != 0.995:
-            raise UsageError(f"{where}: mode shaped needs reward.gamma=0.995, not {reward.gamma}")
+            raise UsageError(f"{subject}: mode shaped needs reward.gamma=0.995, not {reward.gamma}")
         if controller.schedule and controller.name != "schedule":
             raise UsageError(
-                f"{where}: controller.schedule needs controller=schedule; {controller.name!r} does not read it"
+                f"{subject}: controller.schedule needs controller=schedule; {controller.name!r} does not read it"
             )
         blueprints = settings.growth.blueprints
         if not blueprints or len(set(blueprints)) != len(blueprints):
-            raise UsageError(f"{where}: growth.blueprints must be a list of different names, not {list(blueprints)}")
+            raise UsageError(f"{subject}: growth.blueprints must be a list of different names, not {list(blueprints)}")
 
 
 def _field(key: str) -> Field:
@@ -184,7 +188,7 @@ def _refuse_reward_as_outcome(outcome: str, group: Group) -> None:
         )
 
 
-def _check_group_preflight(group: Group, asked: AskedExperiment, machine: Machine) -> None:
+def _check_group_preflight(group: Group, asked_experiment: AskedExperiment, machine: Machine) -> None:
     """Raise UsageError if the machine's preflight found a problem with a group."""
     settings = group.settings
     mode = settings.reward.mode
@@ -200,10 +204,10 @@ def _check_group_preflight(group: Group, asked: AskedExperiment, machine: Machin
     if group.name in machine.controller_problems:
         raise UsageError(f"group {group.name!r}: {machine.controller_problems[group.name]}")
     whole = settings.policy.memory == "lstm" and settings.gym.rollout == "episodes"
-    if settings.has_policy and whole and settings.ppo.minibatches > asked.n_envs:
+    if settings.has_policy and whole and settings.ppo.minibatches > asked_experiment.n_envs:
         raise UsageError(
             f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with ",
-            SettingName("n_envs", asked.n_envs),
+            SettingName("n_envs", asked_experiment.n_envs),
             "; a minibatch consists of whole environments: at most ",
-            SettingName("ppo.minibatches", asked.n_envs, assigned=True),
+            SettingName("ppo.minibatches", asked_experiment.n_envs, assigned=True),
         )

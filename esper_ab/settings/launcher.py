@@ -45,18 +45,18 @@ class AskedLauncher(msgspec.Struct, frozen=True, kw_only=True):
                 words += [flag, str(value)]
         return tuple(words)
 
-    def over(self, weaker: AskedLauncher) -> AskedLauncher:
-        """Return these options; an option that is not given is taken from `weaker`."""
-        return msgspec.structs.replace(weaker, **given_options(self))
+    def over(self, weaker_options: AskedLauncher) -> AskedLauncher:
+        """Return these options; an option that is not given is taken from `weaker_options`."""
+        return msgspec.structs.replace(weaker_options, **given_options(self))
 
 
 NOT_GIVEN = AskedLauncher()
 msgspec.json.Decoder(AskedLauncher)  # built now, in one thread: tests/house/test_decoders.py
 
 
-def given_options(asked: AskedLauncher) -> dict[str, Any]:
+def given_options(launcher_options: AskedLauncher) -> dict[str, Any]:
     """Return the options that were given, by key."""
-    return {key: value for key, value in msgspec.structs.asdict(asked).items() if value is not None}
+    return {key: value for key, value in msgspec.structs.asdict(launcher_options).items() if value is not None}
 
 
 def asked_launcher(values: object, origin: str, spelling: Mapping[str, str] | None = None) -> AskedLauncher:
@@ -67,14 +67,14 @@ def asked_launcher(values: object, origin: str, spelling: Mapping[str, str] | No
     if not isinstance(values, Mapping):
         raise UsageError(f"{origin} must be a table, as in launcher.name = {values!r}")
     spelling = spelling or {}
-    known = {spelling.get(key, key): key for key in AskedLauncher.__struct_fields__}
+    known_spellings = {spelling.get(key, key): key for key in AskedLauncher.__struct_fields__}
     for name in values:
-        if name not in known:
-            raise UsageError(f"{origin}: unknown key {name!r}; {did_you_mean(name, known)}")
+        if name not in known_spellings:
+            raise UsageError(f"{origin}: unknown key {name!r}; {did_you_mean(name, known_spellings)}")
     options: dict[str, Any] = {}
     for name, value in values.items():
         try:
-            options |= given_options(msgspec.convert({known[name]: value}, AskedLauncher))
+            options |= given_options(msgspec.convert({known_spellings[name]: value}, AskedLauncher))
         except msgspec.ValidationError as error:
             problem = str(error).partition(" - at")[0].replace(" | null", "")
             raise UsageError(f"{origin}: {name} {value!r}: {problem}") from None

@@ -47,16 +47,16 @@ def parse(request: Request) -> AskedExperiment:
     if task.endswith(".py"):
         raise UsageError(SettingName("task", task), f": name what makes the environment, as in {Path(task).name}:make")
     kind = kind_of_request(request)
-    asked = _collect_groups(request, kind)
-    groups = tuple(_make_group(group, request, kind.defaults) for group in asked)
+    asked_groups = _collect_groups(request, kind)
+    groups = tuple(_make_group(group, request, kind.defaults) for group in asked_groups)
     _refuse_shared_folders([group.name for group in groups])
-    _refuse_without_effect(request, asked)
+    _refuse_without_effect(request, asked_groups)
     values = {**kind.defaults, **_values(request.common)}
     values = {key: value for key, value in values.items() if not of_group(key)}
     experiment = msgspec.convert({**nest(values), "groups": groups}, type=AskedExperiment)
     refuse_too_many(len(groups), experiment.seeds)
     assignments = list(request.common.values())
-    for group in asked:
+    for group in asked_groups:
         assignments += [*group.table.values(), *group.own.values()]
     return kind.read(experiment, assignments)
 
@@ -65,9 +65,11 @@ def _refuse_shared_folders(names: Sequence[str]) -> None:
     """Raise UsageError if two groups would write their files into one folder."""
     folders = {plain_group(name): name for name in names}
     for name in names:
-        other = folders[plain_group(name)]
-        if other != name:
-            raise UsageError(SettingName("groups"), f": {name} and {other} would share a folder; rename one of them")
+        other_name = folders[plain_group(name)]
+        if other_name != name:
+            raise UsageError(
+                SettingName("groups"), f": {name} and {other_name} would share a folder; rename one of them"
+            )
 
 
 def _values(layer: Layer) -> dict[str, Any]:
@@ -97,38 +99,45 @@ def nest(values: Mapping[str, Any]) -> dict[str, Any]:  # dotted keys -> nested 
     return tree
 
 
-def _make_group(asked: _Asked, request: Request, defaults: Mapping[str, object]) -> Group:
+def _make_group(asked_group: _Asked, request: Request, defaults: Mapping[str, object]) -> Group:
     """Merge one group's layers; raises UsageError if the group's name is invalid."""
-    if not re.fullmatch(GROUP_NAME, asked.name):
+    if not re.fullmatch(GROUP_NAME, asked_group.name):
         raise UsageError(
-            f"group name {asked.name!r}: a group's name is part of file names, so it must start with a letter or digit "
+            f"group name {asked_group.name!r}: a group's name is part of file names, so it must start with a letter or "
+            "digit "
             "and contain only letters, digits and _.=+-, at most 64 characters"
         )
-    layers = {**request.weak, **asked.table, **request.strong, **asked.own}
+    layers = {**request.weak, **asked_group.table, **request.strong, **asked_group.own}
     values = {**defaults, **_values(layers)}
-    own = nest({key: value for key, value in values.items() if of_group(key)})
-    return Group(name=asked.name, settings=msgspec.convert(own, type=GroupSettings))
+    own_values = nest({key: value for key, value in values.items() if of_group(key)})
+    return Group(name=asked_group.name, settings=msgspec.convert(own_values, type=GroupSettings))
 
 
 def _collect_groups(request: Request, kind: SettingsKind) -> list[_Asked]:
     """Collect the groups, each with its own layers."""
-    created = [*(() if request.alone else request.tables), *request.altered]
-    if kind.no_groups and not (request.groups or created):
+    created_names = [*(() if request.alone else request.tables), *request.altered]
+    if kind.no_groups and not (request.groups or created_names):
         raise UsageError(SettingName("groups"), kind.no_groups)
-    declared = request.groups or (() if created else kind.default_groups)
-    asked = [_read_entry(text, request, kind) for text in declared]
-    called = [group.name for group in asked]
-    for name in called:
-        if called.count(name) > 1:
+    declared_groups = request.groups or (() if created_names else kind.default_groups)
+    asked_groups = [_read_entry(text, request, kind) for text in declared_groups]
+    group_names = [group.name for group in asked_groups]
+    for name in group_names:
+        if group_names.count(name) > 1:
             raise UsageError(SettingName("groups"), f": {name!r} is named twice; rename one, as in {name}2={name}")
-    for name in dict.fromkeys(created):
-        if name not in called:
+    for name in dict.fromkeys(created_names):
+        if name not in group_names:
             choice: tuple[Assignment, ...] = ()
             if ":" not in name and not kind.free_names:
                 choice = _find_choice(name, kind, name, request)
             table = request.tables.get(name, {})
-            asked.append(_collect_layers(name, [chosen for chosen in choice if chosen.key not in table], request))
-    return asked
+            asked_groups.append(
+                _collect_layers(
+                    name,
+                    [choice_assignment for choice_assignment in choice if choice_assignment.key not in table],
+                    request,
+                )
+            )
+    return asked_groups
 
 
 def _read_entry(text: str, request: Request, kind: SettingsKind) -> _Asked:
@@ -137,33 +146,33 @@ def _read_entry(text: str, request: Request, kind: SettingsKind) -> _Asked:
         raise UsageError(SettingName("groups"), ": a name is missing; separate names by commas, as in shaped,wait")
     if text in request.tables or text in request.altered:  # "lr=1e-3", from --vary
         name = text
-        equals = ""
+        equals_sign = ""
         meaning = ""
     else:
-        name, equals, meaning = (part.strip() for part in text.partition("="))
-    if not equals and ":" in name:
+        name, equals_sign, meaning = (part.strip() for part in text.partition("="))
+    if not equals_sign and ":" in name:
         raise UsageError(
             SettingName("groups", text), f": give the group with your own function a name, as in mine={text}"
         )
-    if kind.free_names and not equals:
+    if kind.free_names and not equals_sign:
         return _collect_layers(name, (), request)
-    choice = _find_choice(meaning if equals else name, kind, f"--groups {text}", request)
-    if not choice and (equals or (name not in request.tables and name not in request.altered)):
-        raise UsageError(SettingName("groups", text), f": {_explain_no_choice(meaning if equals else name, kind)}")
-    if not equals and name in request.tables:
+    choice = _find_choice(meaning if equals_sign else name, kind, f"--groups {text}", request)
+    if not choice and (equals_sign or (name not in request.tables and name not in request.altered)):
+        raise UsageError(SettingName("groups", text), f": {_explain_no_choice(meaning if equals_sign else name, kind)}")
+    if not equals_sign and name in request.tables:
         choice = ()
     return _collect_layers(name, choice, request)
 
 
-def _collect_layers(name: str, chosen: Iterable[Assignment], request: Request) -> _Asked:
-    own = {**{assignment.key: assignment for assignment in chosen}, **request.altered.get(name, {})}
-    return _Asked(name, request.tables.get(name, {}), own)
+def _collect_layers(name: str, choices: Iterable[Assignment], request: Request) -> _Asked:
+    own_assignments = {**{assignment.key: assignment for assignment in choices}, **request.altered.get(name, {})}
+    return _Asked(name, request.tables.get(name, {}), own_assignments)
 
 
 def _find_choice(name: str, kind: SettingsKind, origin: str, request: Request) -> tuple[Assignment, ...]:
     """Return the assignment that selects the reward mode, controller or user function `name`; () if there is none."""
-    for key, known in (("reward.mode", kind.rewards), ("controller.name", kind.controllers)):
-        if name in known or (":" in name and key == "reward.mode"):
+    for key, known_names in (("reward.mode", kind.rewards), ("controller.name", kind.controllers)):
+        if name in known_names or (":" in name and key == "reward.mode"):
             return (typed(Assignment(key, name, origin, request.folder, is_text=False)),)
     return ()
 
@@ -175,11 +184,11 @@ def _explain_no_choice(name: str, kind: SettingsKind) -> str:
     return f"no reward mode or controller {name!r}; {hint}"
 
 
-def _refuse_without_effect(request: Request, asked: Sequence[_Asked]) -> None:
+def _refuse_without_effect(request: Request, asked_groups: Sequence[_Asked]) -> None:
     """Raise UsageError for a setting of all groups that is overridden by every group or, in a grid, by any group."""
     for key, assignment in request.strong.items():
-        overriding = [group.name for group in asked if key in group.own]
-        if overriding and len(overriding) == len(asked):
+        overriding = [group.name for group in asked_groups if key in group.own]
+        if overriding and len(overriding) == len(asked_groups):
             raise UsageError(f"{assignment.origin} has no effect, because every group has its own {key}; leave it out")
         if overriding and assignment.origin.startswith("--grid"):
             raise UsageError(

@@ -42,10 +42,10 @@ class Part:
 
 def folder_of(name: str) -> str:
     """Return a part's folder name: the part's name or, if that name is invalid, a sanitised name with a hash."""
-    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:_LONGEST_FOLDER] or "part"
-    if plain == name:
-        return plain
-    return f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    plain_name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:_LONGEST_FOLDER] or "part"
+    if plain_name == name:
+        return plain_name
+    return f"{plain_name}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def parse_parts(request: Request) -> tuple[Part, ...]:
@@ -55,34 +55,38 @@ def parse_parts(request: Request) -> tuple[Part, ...]:
     if len(tasks) < 2 and not cells:
         _refuse_joint_settings(tasks, request)
         return (Part(name="", asked=parse(request)),)
-    named = [(task, cell) for task in tasks or ("",) for cell in cells or ((),)]
-    names = [", ".join((*([task] if len(tasks) > 1 else ()), *cell)) for task, cell in named]
+    named_cells = [(task, cell) for task in tasks or ("",) for cell in cells or ((),)]
+    names = [", ".join((*([task] if len(tasks) > 1 else ()), *cell)) for task, cell in named_cells]
     margins = _margins(request, tasks)
     texts = dict.fromkeys(text for cell in cells for text in cell)
-    varied = {text: request.check_assignments([read_assignment(text, f"--grid {text}")]) for text in texts}
+    varied_layers = {text: request.check_assignments([read_assignment(text, f"--grid {text}")]) for text in texts}
     parts = []
-    for name, (task, cell) in zip(names, named, strict=True):
+    for name, (task, cell) in zip(names, named_cells, strict=True):
         try:
-            asked = parse(
+            asked_experiment = parse(
                 _request_part(
-                    request, task, [assignment for text in cell for assignment in varied[text].values()], margins
+                    request, task, [assignment for text in cell for assignment in varied_layers[text].values()], margins
                 )
             )
         except UsageError as error:
             raise UsageError(f"{name}: ", *error.args) from None
-        _refuse_single_part_settings(asked)
-        if len(asked.groups) < 2:
-            only = asked.groups[0].name
-            raise UsageError(SettingName("groups", only), ": a verdict over several tasks or cells needs another group")
-        refuse_too_many(len(asked.groups), asked.seeds, len(named))
-        parts.append(Part(name=name, asked=asked))
+        _refuse_single_part_settings(asked_experiment)
+        if len(asked_experiment.groups) < 2:
+            only_group = asked_experiment.groups[0].name
+            raise UsageError(
+                SettingName("groups", only_group), ": a verdict over several tasks or cells needs another group"
+            )
+        refuse_too_many(len(asked_experiment.groups), asked_experiment.seeds, len(named_cells))
+        parts.append(Part(name=name, asked=asked_experiment))
     return tuple(parts)
 
 
-def as_part(asked: AskedExperiment, parts: int) -> AskedExperiment:
+def as_part(asked_experiment: AskedExperiment, parts: int) -> AskedExperiment:
     """Return the request of one of `parts` parts: with its share of alpha, a single look at the end, and no name."""
-    share = share_of(asked.alpha, parts, len(asked.groups), controlled=bool(asked.control))
-    return msgspec.structs.replace(asked, name="", alpha=share, looks=(asked.seeds,))
+    share = share_of(
+        asked_experiment.alpha, parts, len(asked_experiment.groups), controlled=bool(asked_experiment.control)
+    )
+    return msgspec.structs.replace(asked_experiment, name="", alpha=share, looks=(asked_experiment.seeds,))
 
 
 def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> float:
@@ -106,9 +110,9 @@ def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
     """
     axes: dict[str, list[str]] = {}
     for text in texts:
-        key, equals, values = text.partition("=")
+        key, equals_sign, values = text.partition("=")
         pieces = split_commas(values, f"--grid {text}")
-        if not (equals and key.strip()) or not all(pieces) or len(set(pieces)) < len(pieces) or len(pieces) < 2:
+        if not (equals_sign and key.strip()) or not all(pieces) or len(set(pieces)) < len(pieces) or len(pieces) < 2:
             raise UsageError(f"--grid {text}: give at least two different values, as in ppo.lr=1e-4,1e-3")
         key = SHORT.get(key.strip(), key.strip())
         if key == "margin" or (key in FIELDS and FIELDS[key].spec.same):
@@ -126,17 +130,17 @@ def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
 
 def _tasks(request: Request) -> tuple[str, ...]:
     """Return the tasks named on the command line or, if none are named there, in the file; () if neither names any."""
-    single = request.common.get("task")
-    if single is not None and "," in single.value:
-        if single.origin.startswith("--"):
-            right = f"--task {single.value}"
+    task_assignment = request.common.get("task")
+    if task_assignment is not None and "," in task_assignment.value:
+        if task_assignment.origin.startswith("--"):
+            remedy = f"--task {task_assignment.value}"
         else:
-            right = f"task = {json.dumps(single.value.split(','))}"
-        raise UsageError(f"{single.origin}: to name several tasks, write {right}")
+            remedy = f"task = {json.dumps(task_assignment.value.split(','))}"
+        raise UsageError(f"{task_assignment.origin}: to name several tasks, write {remedy}")
     if request.tasks:
         tasks = request.tasks
-    elif single is not None:
-        tasks = (single.value,)
+    elif task_assignment is not None:
+        tasks = (task_assignment.value,)
     else:
         tasks = tuple(request.by_task)
     for task in request.by_task:
@@ -151,11 +155,11 @@ def _margins(request: Request, tasks: Sequence[str]) -> dict[str, float]:
     if not text:
         return {}
     pieces = [[part.strip() for part in piece.rpartition("=")] for piece in text.split(",")]
-    named = [task for task, _, _ in pieces]
-    if any(task not in tasks for task in filter(None, named)) or (len(named) > 1 and not all(named)):
+    named_tasks = [task for task, _, _ in pieces]
+    if any(task not in tasks for task in filter(None, named_tasks)) or (len(named_tasks) > 1 and not all(named_tasks)):
         raise UsageError(f"--margin {text}: give one size for all tasks, or TASK=SIZE,… for {', '.join(tasks)}")
-    if twice := [task for task in named if named.count(task) > 1]:
-        raise UsageError(f"--margin {text}: {twice[0]} is named twice")
+    if repeated_tasks := [task for task in named_tasks if named_tasks.count(task) > 1]:
+        raise UsageError(f"--margin {text}: {repeated_tasks[0]} is named twice")
     try:
         return {task: float(size) for task, _, size in pieces}
     except ValueError:
@@ -167,14 +171,16 @@ def _request_part(request: Request, task: str, cell: Iterable[Assignment], margi
     flags: dict[str, object] = {"task": task} if task else {}
     if (margin := margins.get(task, margins.get(""))) is not None:
         flags["margin"] = margin
-    own = request.by_task.get(task, {})
-    for key, assignment in own.items():
+    own_assignments = request.by_task.get(task, {})
+    for key, assignment in own_assignments.items():
         if FIELDS[key].spec.same:
             raise UsageError(f"{assignment.origin}: {key} must be the same for all tasks; set it outside this table")
-    strong = dict(request.strong)
+    strong_assignments = dict(request.strong)
     for assignment in (*of_flags(flags), *cell):
-        strong[assignment.key] = assignment
-    return replace(request, weak={**request.weak, **own}, strong=strong, tasks=(), by_task={}, margins="")
+        strong_assignments[assignment.key] = assignment
+    return replace(
+        request, weak={**request.weak, **own_assignments}, strong=strong_assignments, tasks=(), by_task={}, margins=""
+    )
 
 
 def _refuse_joint_settings(tasks: Sequence[str], request: Request) -> None:
@@ -186,8 +192,8 @@ def _refuse_joint_settings(tasks: Sequence[str], request: Request) -> None:
         raise UsageError("--scores describes several tasks together; name them, as in --task digits,mixture")
 
 
-def _refuse_single_part_settings(asked: AskedExperiment) -> None:
+def _refuse_single_part_settings(asked_experiment: AskedExperiment) -> None:
     for key, field in FIELDS.items():
-        if field.spec.alone and getattr(asked, key) != field.default:
-            named = SettingName("seeds", "auto") if key == "open_ended" else SettingName(field.flag)
-            raise UsageError(named, f": {field.spec.alone}")
+        if field.spec.alone and getattr(asked_experiment, key) != field.default:
+            refused_setting = SettingName("seeds", "auto") if key == "open_ended" else SettingName(field.flag)
+            raise UsageError(refused_setting, f": {field.spec.alone}")

@@ -16,7 +16,7 @@ from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperim
 
 def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: Machine) -> tuple[Group, ...]:
     """Replace `auto` by float32; UsageError for a precision that is not available on `devices`."""
-    resolved = []
+    resolved_groups = []
     for group in groups:
         growth = group.settings.growth
         if growth.amp == "auto":
@@ -30,19 +30,21 @@ def resolve_precision(groups: Sequence[Group], devices: Sequence[str], machine: 
                     f"group {group.name!r}: growth.amp=bf16 needs compute capability 8.0, but {name} has {capability}; "
                     "choose growth.amp=fp16 or off"
                 )
-        resolved.append(group)
-    return tuple(resolved)
+        resolved_groups.append(group)
+    return tuple(resolved_groups)
 
 
-def precision_notes(asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> Iterator[str]:
+def precision_notes(
+    asked_experiment: AskedExperiment, resolved_experiment: ResolvedExperiment, machine: Machine
+) -> Iterator[str]:
     """Yield a sentence on how `auto` was resolved, and one per half precision that makes training on a CPU slower."""
-    if any(group.settings.growth.amp == "auto" for group in asked.groups):
+    if any(group.settings.growth.amp == "auto" for group in asked_experiment.groups):
         yield "--amp auto: off (bf16 was slower than float32 on CPUs at these sizes; no GPU was measured)."
-    if not any(name.startswith("cpu") for name in resolved.devices):
+    if not any(name.startswith("cpu") for name in resolved_experiment.devices):
         return
-    if not machine.cpu_bf16 and (names := _list_groups("bf16", resolved)):
+    if not machine.cpu_bf16 and (names := _list_groups("bf16", resolved_experiment)):
         yield f"{names}: this CPU has no bf16 instructions, so training is slower, with the same results."
-    if names := _list_groups("fp16", resolved):
+    if names := _list_groups("fp16", resolved_experiment):
         yield f"{names}: growth.amp=fp16 is meant for GPUs; on a CPU, it takes several times as long as float32."
 
 

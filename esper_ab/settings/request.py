@@ -55,13 +55,13 @@ class Request:
             return self.common[key].value
         return None
 
-    def check_assignments(self, written: Iterable[Assignment]) -> Layer:
+    def check_assignments(self, written_assignments: Iterable[Assignment]) -> Layer:
         """Check and type further settings for all groups.
 
         Raises UsageError as `request` does, and also if a setting is already set.
         """
         trainer = self.value_of("trainer") or ""
-        layer = _check_layer(_add_prefix(written, trainer), free=bool(trainer))
+        layer = _check_layer(_add_prefix(written_assignments, trainer), free=bool(trainer))
         for key, assignment in layer.items():
             if key in self.strong:
                 raise UsageError(f"{assignment.origin}: {key} is set twice")
@@ -69,8 +69,8 @@ class Request:
 
     def with_groups(self, groups: tuple[str, ...], flags: Mapping[str, object]) -> Request:
         """Return the request with only these groups and with further flags. Raises UsageError as `request` does."""
-        strong = {**self.strong, **self.check_assignments(of_flags(flags))}
-        return replace(self, groups=groups, alone=True, strong=strong)
+        strong_assignments = {**self.strong, **self.check_assignments(of_flags(flags))}
+        return replace(self, groups=groups, alone=True, strong=strong_assignments)
 
 
 def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Request:
@@ -82,18 +82,18 @@ def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Re
     groups: list[str] = []
     if options.get("groups") is not None:
         groups = split_commas(options["groups"], "--groups")
-    vary = options.get("vary") or ""
-    if vary:
+    varied_text = options.get("vary") or ""
+    if varied_text:
         _check_vary(options, file)
-    merged = request(
+    merged_request = request(
         file,
         groups=tuple(groups),
         group=options.get("group") or (),
         assignments=options.get("set") or (),
         flags=read_flags(options),
-        vary=vary,
+        varied_text=varied_text,
     )
-    return replace(merged, grid=tuple(options.get("grid") or ()), scores=options.get("scores") or "")
+    return replace(merged_request, grid=tuple(options.get("grid") or ()), scores=options.get("scores") or "")
 
 
 def _check_vary(options: Mapping[str, Any], file: FileSettings) -> None:
@@ -112,44 +112,44 @@ def request(
     group: Iterable[str] = (),
     assignments: Iterable[str] = (),
     flags: Mapping[str, object] | None = None,
-    vary: str = "",
+    varied_text: str = "",
 ) -> Request:
     """Merge the command line over `file`; UsageError for an unknown key or an invalid value.
 
     `groups` has entries such as "shaped" or "a=shaped". `group` has the texts of --group, as in "fast:ppo.lr=1e-3", and
-    `assignments` has the texts of --set, as in "ppo.lr=1e-3". `flags` has the values of all other flags by key. `vary`
-    is the text of --vary, as in "lr=3e-4,1e-3".
+    `assignments` has the texts of --set, as in "ppo.lr=1e-3". `flags` has the values of all other flags by key.
+    `varied_text` is the text of --vary, as in "lr=3e-4,1e-3".
     """
-    given = dict(flags or {})
-    common = list(file.common)
+    given_flags = dict(flags or {})
+    common_assignments = list(file.common)
     by_task = dict(file.tasks)
-    margins = _take_margins(given)
-    tasks = _task_names(given.get("task"), file)
-    if "task" in given:
+    margins = _take_margins(given_flags)
+    tasks = _task_names(given_flags.get("task"), file)
+    if "task" in given_flags:
         by_task = {task: table for task, table in by_task.items() if task in tasks}
-        given["task"] = tasks[0]
-    if "task" in given or len(tasks) > 1:
-        common = [assignment for assignment in common if assignment.key != "task"]
+        given_flags["task"] = tasks[0]
+    if "task" in given_flags or len(tasks) > 1:
+        common_assignments = [assignment for assignment in common_assignments if assignment.key != "task"]
     if len(tasks) > 1:
-        given.pop("task", None)
-    strong = [*(read_assignment(text, f"--set {text}") for text in assignments), *of_flags(given)]
-    trainer = _find_trainer((*strong, *common))
-    altered = _read_alterations(group)
-    if vary:
-        altered = read_vary(vary, trainer)
-        strong += of_flags({"control": next(iter(altered))})
+        given_flags.pop("task", None)
+    strong_assignments = [*(read_assignment(text, f"--set {text}") for text in assignments), *of_flags(given_flags)]
+    trainer = _find_trainer((*strong_assignments, *common_assignments))
+    altered_groups = _read_alterations(group)
+    if varied_text:
+        altered_groups = read_vary(varied_text, trainer)
+        strong_assignments += of_flags({"control": next(iter(altered_groups))})
 
-    def layer(written: Iterable[Assignment], *, in_group: bool = False) -> Layer:
-        return _check_layer(_add_prefix(written, trainer), free=bool(trainer), in_group=in_group)
+    def layer(written_assignments: Iterable[Assignment], *, in_group: bool = False) -> Layer:
+        return _check_layer(_add_prefix(written_assignments, trainer), free=bool(trainer), in_group=in_group)
 
     return Request(
         groups=groups or file.groups,
         folder=Path.cwd() if groups else file.folder,
         alone=bool(groups),
-        weak=layer(common),
-        strong=layer(strong),
+        weak=layer(common_assignments),
+        strong=layer(strong_assignments),
         tables={name: layer(table, in_group=True) for name, table in file.tables.items()},
-        altered={name: layer(table, in_group=True) for name, table in altered.items()},
+        altered={name: layer(table, in_group=True) for name, table in altered_groups.items()},
         tasks=tuple(tasks) if len(tasks) > 1 else (),
         by_task={name: layer(table) for name, table in by_task.items()},
         margins=margins,
@@ -194,25 +194,25 @@ def _listed_tasks(file: FileSettings) -> list[str]:
     return []
 
 
-def _add_prefix(written: Iterable[Assignment], trainer: str) -> Iterable[Assignment]:
+def _add_prefix(written_assignments: Iterable[Assignment], trainer: str) -> Iterable[Assignment]:
     """Prefix dotted keys that are placeholders of a command, "algo.lr" or "trainer.max_epochs", with `trainer.`."""
     names = placeholders(trainer) if is_command(trainer) else ()
-    for assignment in written:
+    for assignment in written_assignments:
         key = assignment.key
-        plain = key.startswith(TRAINER) and key.removeprefix(TRAINER) in names
-        if "." in key and key in names and key not in FIELDS and not plain:
+        is_plain = key.startswith(TRAINER) and key.removeprefix(TRAINER) in names
+        if "." in key and key in names and key not in FIELDS and not is_plain:
             yield replace(assignment, key=f"{TRAINER}{key}")
         else:
             yield assignment
 
 
-def _check_layer(written: Iterable[Assignment], *, free: bool, in_group: bool = False) -> Layer:
+def _check_layer(written_assignments: Iterable[Assignment], *, free: bool, in_group: bool = False) -> Layer:
     """Check and type the assignments of one layer.
 
     Raises UsageError for a repeated key, because one of its values would be ignored.
     """
     layer: dict[str, Assignment] = {}
-    for assignment in written:
+    for assignment in written_assignments:
         key = assignment.key
         _check_key(assignment, in_group=in_group, free=free)
         if key in layer:
@@ -245,19 +245,19 @@ def _hint(key: str, *, in_group: bool, free: bool) -> str:
         return hint
     if key.startswith(TRAINER):
         return "such keys are settings of your own trainer, but this experiment has none"
-    known = [name for name, field in FIELDS.items() if field.of_group or not in_group]
-    return which_setting(key, [*known, *SHORT])
+    known_keys = [name for name, field in FIELDS.items() if field.of_group or not in_group]
+    return which_setting(key, [*known_keys, *SHORT])
 
 
 def _read_alterations(texts: Iterable[str]) -> dict[str, list[Assignment]]:
-    altered: dict[str, list[Assignment]] = {}
+    altered_groups: dict[str, list[Assignment]] = {}
     for text in texts:
-        name, colon, rest = text.partition(":")
-        if not colon or not rest.strip():
+        name, colon, assignment_text = text.partition(":")
+        if not colon or not assignment_text.strip():
             raise UsageError(
                 f"--group {text}: expected NAME:key=value,key=value, which changes one group; to choose groups, use "
                 f"--groups {name or 'shaped,simplified'}"
             )
-        for item in split_commas(rest, f"--group {name}"):
-            altered.setdefault(name, []).append(read_assignment(item, f"--group {name}:{item}"))
-    return altered
+        for item in split_commas(assignment_text, f"--group {name}"):
+            altered_groups.setdefault(name, []).append(read_assignment(item, f"--group {name}:{item}"))
+    return altered_groups

@@ -25,36 +25,38 @@ _RESOLVED = (
 )  # settings of both states that may change
 
 
-def resolve(asked: AskedExperiment, machine: Machine, name: str, eval_episodes: int) -> ResolvedExperiment:
+def resolve(asked_experiment: AskedExperiment, machine: Machine, name: str, eval_episodes: int) -> ResolvedExperiment:
     """Resolve every setting that depends on the machine, and check the others against the machine.
 
     Raises UsageError if the experiment cannot run on the machine. `name` is the experiment's name, and `eval_episodes`
     is the requested or chosen number of evaluation episodes.
     """
-    task = _find_task(asked, machine)
-    resolution = settings_of(asked.task).resolve(asked, machine, task, eval_episodes)
-    unchanged: dict[str, Any] = {
-        key: getattr(asked, key) for key in ExperimentSettings.__struct_fields__ if key not in _RESOLVED
+    task = _find_task(asked_experiment, machine)
+    resolution = settings_of(asked_experiment.task).resolve(asked_experiment, machine, task, eval_episodes)
+    unchanged_fields: dict[str, Any] = {
+        key: getattr(asked_experiment, key) for key in ExperimentSettings.__struct_fields__ if key not in _RESOLVED
     }
     return ResolvedExperiment(
-        **unchanged,
+        **unchanged_fields,
         name=name,
         groups=resolution.groups,
         slots=resolution.slots,
         devices=resolution.devices,
-        episodes=resolution.episodes or asked.episodes,
-        placement=_resolve_placement(asked, len(resolution.devices)),
-        margin=_resolve_margin(asked, task),
+        episodes=resolution.episodes or asked_experiment.episodes,
+        placement=_resolve_placement(asked_experiment, len(resolution.devices)),
+        margin=_resolve_margin(asked_experiment, task),
         arithmetic=resolution.arithmetic,
         eval_episodes=resolution.eval_episodes,
     )
 
 
-def _resolve_placement(asked: AskedExperiment, n_devices: int) -> Literal["spread", "share", "alternate", "sequence"]:
+def _resolve_placement(
+    asked_experiment: AskedExperiment, n_devices: int
+) -> Literal["spread", "share", "alternate", "sequence"]:
     """Return the requested placement; for `auto`, spread a block's runs over the devices if there are enough."""
-    if asked.placement != "auto":
-        return asked.placement
-    if n_devices >= len(asked.groups) * asked.devices_per_run:
+    if asked_experiment.placement != "auto":
+        return asked_experiment.placement
+    if n_devices >= len(asked_experiment.groups) * asked_experiment.devices_per_run:
         return "spread"
     return "share"
 

@@ -29,17 +29,17 @@ def make_question(
 
     Raises UsageError for an unknown task or setting, a reward named twice, or an invalid value.
     """
-    repeated = [name for name, count in Counter(rewards).items() if count > 1]
-    if repeated:
-        raise UsageError(f"reward {repeated[0]!r} is named twice; remove one")
+    repeated_rewards = [name for name, count in Counter(rewards).items() if count > 1]
+    if repeated_rewards:
+        raise UsageError(f"reward {repeated_rewards[0]!r} is named twice; remove one")
     settings = _read_settings(assignments)
     modes = rewards or catalog.names("workers.kinds.growth.rewards")
-    asked = tuple(
+    asked_rewards = tuple(
         AuditedReward(name=mode, settings=msgspec.structs.replace(settings.reward, mode=mode)) for mode in modes
     )
     refuse_unknown("kernel", kernel, KERNELS)
     arithmetic = Arithmetic() if kernel == "torch" else None
-    question = RewardAuditQuestion(rewards=asked, growth=settings.growth, arithmetic=arithmetic, **options)
+    question = RewardAuditQuestion(rewards=asked_rewards, growth=settings.growth, arithmetic=arithmetic, **options)
     try:
         question = msgspec.convert(msgspec.to_builtins(question), RewardAuditQuestion)  # checks types and ranges
     except msgspec.ValidationError as error:

@@ -58,10 +58,10 @@ EXPERIMENT_FIELDS = {field.key: field for field in _fields(AskedExperiment, of_g
 FIELDS = {key: field for key, field in GROUP_FIELDS.items() if f"{key}." not in DECLARED} | EXPERIMENT_FIELDS
 
 
-def refuse_unknown(what: str, name: str, known: Collection[str], where: str = "") -> None:
-    """Raise UsageError, with similar names, if `name` is not in `known`."""
-    if name not in known:
-        raise UsageError(f"{where}no {what} {name!r}; {did_you_mean(name, known)}")
+def refuse_unknown(subject: str, name: str, known_names: Collection[str], origin: str = "") -> None:
+    """Raise UsageError, with similar names, if `name` is not in `known_names`."""
+    if name not in known_names:
+        raise UsageError(f"{origin}no {subject} {name!r}; {did_you_mean(name, known_names)}")
 
 
 def of_group(key: str) -> bool:

@@ -97,15 +97,15 @@ def _check_tables(tables: object, complaint: str) -> None:
         raise UsageError(complaint)
 
 
-def _leaves(tree: dict[str, Any], path: Path, above: tuple[str, ...], prefix: str = "") -> Iterable[Assignment]:
-    """Yield the settings of a table and of the tables in it; `above` names the tables around it, for messages."""
+def _leaves(tree: dict[str, Any], path: Path, tables_above: tuple[str, ...], prefix: str = "") -> Iterable[Assignment]:
+    """Yield the settings of a table and of the tables in it; `tables_above`: names of its parents, for messages."""
     for name, value in tree.items():
         key = f"{prefix}{name}"
         if isinstance(value, dict):
-            yield from _leaves(value, path, (*above, name), f"{key}.")
+            yield from _leaves(value, path, (*tables_above, name), f"{key}.")
             continue
         table = ""
-        if above:
-            table = f"[{'.'.join(above)}] "
+        if tables_above:
+            table = f"[{'.'.join(tables_above)}] "
         origin = f"{path.name} {table}{name}"
         yield Assignment(SHORT.get(key, key), value, origin, path.parent, is_text=False)

@@ -19,9 +19,9 @@ def read_rehearsal(texts: Iterable[str]) -> dict[str, TrainerValue]:
     """Parse NAME=VALUE, with or without `trainer.` before NAME; raises UsageError for anything else."""
     settings: dict[str, TrainerValue] = {}
     for text in texts:
-        name, equals, value = text.partition("=")
+        name, equals_sign, value = text.partition("=")
         name = name.strip().removeprefix(TRAINER)
-        if not equals or not (name.isidentifier() or names_placeholder(name)):
+        if not equals_sign or not (name.isidentifier() or names_placeholder(name)):
             raise UsageError(SettingName("rehearsal"), f": {text!r} is not NAME=VALUE, as in steps=1000")
         settings[name] = value.strip()
     return settings

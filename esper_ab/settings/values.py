@@ -51,11 +51,11 @@ def convert_value(assignment: Assignment) -> Any:
     else:
         raw = value
     try:
-        converted = msgspec.convert(raw, type=field.bounded, strict=not assignment.is_text)
+        converted_value = msgspec.convert(raw, type=field.bounded, strict=not assignment.is_text)
     except msgspec.ValidationError as error:
         raise UsageError(f"{assignment.origin}: {_describe_misfit(field, raw, value, str(error))}") from None
-    _check_storable(assignment, converted)
-    return _resolve_path(converted, field.spec.names, assignment.folder)
+    _check_storable(assignment, converted_value)
+    return _resolve_path(converted_value, field.spec.names, assignment.folder)
 
 
 def _check_storable(assignment: Assignment, value: object) -> None:
@@ -106,9 +106,9 @@ def _read_text(text: str, kind: Any, origin: str) -> object:
     if get_origin(kind) is tuple:
         if not (text.startswith("[") and text.endswith("]")):
             raise UsageError(f"{origin}: expected a list, as in [a,b], not {text!r}")
-        inner = text[1:-1].strip()
-        if inner:
-            return [_unquote(piece) for piece in split_commas(inner, origin)]
+        inner_text = text[1:-1].strip()
+        if inner_text:
+            return [_unquote(piece) for piece in split_commas(inner_text, origin)]
         return []
     if kind is bool and text not in ("true", "false"):
         raise UsageError(f"{origin}: expected true or false, not {text!r}")
@@ -140,9 +140,9 @@ def _describe_misfit(field: Field, raw: object, value: object, complaint: str) -
     return f"{expected[0].lower()}{expected[1:]}, not {value!r}"
 
 
-def _max_length(bounded: Any) -> int | None:
+def _max_length(bounded_type: Any) -> int | None:
     """Return the most characters that an annotated type allows; None without a limit."""
-    for meta in getattr(bounded, "__metadata__", ()):
+    for meta in getattr(bounded_type, "__metadata__", ()):
         if isinstance(meta, Meta):
             return meta.max_length
     return None

@@ -16,31 +16,31 @@ _NAME_CHARS = 64
 
 def read_vary(text: str, trainer: str) -> dict[str, list[Assignment]]:
     """Parse --vary KEY=V1,V2,… into one group KEY=VALUE per value; with a trainer, KEY needs no `trainer.` prefix."""
-    key, equals, values = (part.strip() for part in text.partition("="))
+    key, equals_sign, values = (part.strip() for part in text.partition("="))
     origin = f"--vary {text}"
     pieces = []
-    if equals and key:
+    if equals_sign and key:
         pieces = split_commas(values, origin)
     if len(pieces) < 2 or not all(pieces):
         raise UsageError(f"{origin}: expected a key and at least two values, as in lr=3e-4,1e-3")
-    full = SHORT.get(key, key)
+    full_key = SHORT.get(key, key)
     if trainer and ("." not in key or (is_command(trainer) and key not in FIELDS and not key.startswith(TRAINER))):
-        full = f"{TRAINER}{key}"
+        full_key = f"{TRAINER}{key}"
     groups = dict[str, list[Assignment]]()
     for piece in pieces:
         name = f"{key}={_NO_NAME.sub('-', piece)}"[:_NAME_CHARS]
         if name in groups:
-            raise UsageError(f"{origin}: {_why_same_name(name, full, str(groups[name][0].value), piece)}")
-        groups[name] = [Assignment(full, piece, origin, Path.cwd(), is_text=True)]
+            raise UsageError(f"{origin}: {_why_same_name(name, full_key, str(groups[name][0].value), piece)}")
+        groups[name] = [Assignment(full_key, piece, origin, Path.cwd(), is_text=True)]
     return groups
 
 
-def _why_same_name(name: str, key: str, first: str, second: str) -> str:
+def _why_same_name(name: str, key: str, first_value: str, second_value: str) -> str:
     """Say why two values of --vary give the same group name, and what to write instead."""
-    if first == second:
-        return f"the value {first} is given twice; remove one"
+    if first_value == second_value:
+        return f"the value {first_value} is given twice; remove one"
     return (
         f"two groups would be named {name}, because a name keeps only the letters a to z, digits and _.=+-, and at "
-        f"most {_NAME_CHARS} characters; name the groups yourself, as in --group first:{key}={first} "
-        f"--group second:{key}={second}"
+        f"most {_NAME_CHARS} characters; name the groups yourself, as in --group first:{key}={first_value} "
+        f"--group second:{key}={second_value}"
     )

@@ -55,8 +55,8 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.se is None:
             return None
-        half = float(t_isf(p / 2.0, self.df)) * self.se
-        return self.mean - half, self.mean + half
+        half_width = float(t_isf(p / 2.0, self.df)) * self.se
+        return self.mean - half_width, self.mean + half_width
 
     def log_evidence(self) -> float | None:
         """Return the natural log of the e-value of the anytime-valid t-test; None if there is no t."""
@@ -94,24 +94,24 @@ def adjusted_difference(a: ArrayLike, b: ArrayLike, sides: ArrayLike, positions:
         mean = float(solution[0])
     df = pairs - rank(matrix)
     information = 1.0 / float(inverse[0, 0])
-    none = AdjustedDifference(
+    untested = AdjustedDifference(
         pairs=pairs, mean=mean, sd=None, se=None, t=None, df=df, p=None, information=information, positions=()
     )
     if df < 1:
-        return none
+        return untested
     residuals = d - matrix @ solution
     without_spread = bool(np.all(np.abs(residuals) <= rounding(x, y)))  # beside the positions
     most_alike = alike(x, y)
     if without_spread or most_alike == pairs:
-        return msgspec.structs.replace(none, sd=0.0)
+        return msgspec.structs.replace(untested, sd=0.0)
     sd = norm(residuals) / math.sqrt(df)
     if rests_on_others(most_alike, pairs):
-        return msgspec.structs.replace(none, sd=sd)
+        return msgspec.structs.replace(untested, sd=sd)
     se = sd / math.sqrt(information)
     t = mean / se
     p = float(2.0 * t_sf(abs(t), df))
     effects = _position_effects(matrix, inverse, solution, sd, df)
-    return msgspec.structs.replace(none, sd=sd, se=se, t=t, p=p, positions=effects)
+    return msgspec.structs.replace(untested, sd=sd, se=se, t=t, p=p, positions=effects)
 
 
 def _position_effects(
@@ -122,10 +122,10 @@ def _position_effects(
     bound = float(t_isf(0.025, df))
     whole = rank(matrix)
     for column in range(1, matrix.shape[1]):
-        others = np.delete(matrix, column, axis=1)
-        if rank(others) == whole:
+        other_columns = np.delete(matrix, column, axis=1)
+        if rank(other_columns) == whole:
             continue
-        half = bound * sd * math.sqrt(float(inverse[column, column]))
+        half_width = bound * sd * math.sqrt(float(inverse[column, column]))
         value = float(solution[column])
-        effects.append(PositionEffect(position=column, mean=value, low=value - half, high=value + half))
+        effects.append(PositionEffect(position=column, mean=value, low=value - half_width, high=value + half_width))
     return tuple(effects)

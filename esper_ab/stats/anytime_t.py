@@ -31,5 +31,5 @@ def anytime_interval(
     if ratio * r >= 1.0:
         return None
     t = math.sqrt(df * (ratio - 1.0) / (1.0 - ratio * r))
-    half = t * se
-    return mean - half, mean + half
+    half_width = t * se
+    return mean - half_width, mean + half_width

@@ -15,18 +15,18 @@ import numpy as np
 from esper_ab.stats.floats import Bools, Floats
 
 
-def may_be_best(better: Bools, most: Floats) -> tuple[Bools, Floats] | None:
+def may_be_best(better_mask: Bools, upper_limits: Floats) -> tuple[Bools, Floats] | None:
     """Return which groups [k] may be the best, and how much worse than the best each is at most [k].
 
-    `better` [k, k]: the one-sided test at alpha / (k - 1) shows that group i is better than group j. `most` [k, k]: the
-    upper limit of how much better i is than j, at the same level; inf if there is none. Returns None if every group
-    loses to another, which is possible if pairs of groups are compared on different runs.
+    `better_mask` [k, k]: the one-sided test at alpha / (k - 1) shows that group i is better than group j.
+    `upper_limits` [k, k]: the upper limit of how much better i is than j, at the same level; inf if there is none.
+    Returns None if every group loses to another, which is possible if pairs of groups are compared on different runs.
 
     If several groups share the best mean, each of them by itself is among the groups with confidence 1 - alpha.
     """
-    among = np.logical_not(better.any(axis=0))
-    if not among.any():
+    best_mask = np.logical_not(better_mask.any(axis=0))
+    if not best_mask.any():
         return None
-    from_best = np.where(among[:, None], most, 0.0)
-    np.fill_diagonal(from_best, 0.0)
-    return among, np.maximum(from_best.max(axis=0), 0.0)
+    best_limits = np.where(best_mask[:, None], upper_limits, 0.0)
+    np.fill_diagonal(best_limits, 0.0)
+    return best_mask, np.maximum(best_limits.max(axis=0), 0.0)

@@ -32,12 +32,12 @@ def boschloo(x: int, n: int, y: int, m: int) -> float:
     steps = math.ceil(_FINENESS * math.sqrt(n + m))
     angles = floats(np.arange(steps + 2) * (math.pi / 2.0 / steps))
     probabilities = np.concatenate([[0.0], tables.probability(angles[1:])])
-    best = float(probabilities.max())
-    for at in range(1, steps + 1):
-        neighbours = max(probabilities[at - 1], probabilities[at + 1])
-        if probabilities[at] >= max(neighbours, _NEAR_BEST * best):
-            best = max(best, tables.largest(angles[at - 1], angles[at + 1]))
-    return min(1.0, best)
+    best_probability = float(probabilities.max())
+    for index in range(1, steps + 1):
+        neighbours = max(probabilities[index - 1], probabilities[index + 1])
+        if probabilities[index] >= max(neighbours, _NEAR_BEST * best_probability):
+            best_probability = max(best_probability, tables.largest(angles[index - 1], angles[index + 1]))
+    return min(1.0, best_probability)
 
 
 class _Tables:
@@ -53,30 +53,30 @@ class _Tables:
         """Return their probability at chances of success sin(angle / 2)^2, 0 < angle < pi [angles]."""
         hit = 2.0 * np.log(np.sin(angles / 2.0))[:, None]
         miss = 2.0 * np.log(np.cos(angles / 2.0))[:, None]
-        of_a = _binomial(self.ways_a, hit, miss)
-        of_b = _binomial(self.ways_b, hit, miss)
-        return np.asarray(((of_a @ self.counted) * of_b).sum(axis=1))
+        probabilities_a = _binomial(self.ways_a, hit, miss)
+        probabilities_b = _binomial(self.ways_b, hit, miss)
+        return np.asarray(((probabilities_a @ self.counted) * probabilities_b).sum(axis=1))
 
     def largest(self, low: float, high: float) -> float:
         """Return the largest probability between two angles, where there is one maximum, by golden section."""
-        near = high - _GOLDEN * (high - low)
-        far = low + _GOLDEN * (high - low)
-        at_near = self._probability_at(near)
-        at_far = self._probability_at(far)
+        near_chance = high - _GOLDEN * (high - low)
+        far_chance = low + _GOLDEN * (high - low)
+        value_near = self._probability_at(near_chance)
+        value_far = self._probability_at(far_chance)
         for _ in range(_SECTIONS):
-            if at_near >= at_far:
-                high = far
-                far = near
-                at_far = at_near
-                near = high - _GOLDEN * (high - low)
-                at_near = self._probability_at(near)
+            if value_near >= value_far:
+                high = far_chance
+                far_chance = near_chance
+                value_far = value_near
+                near_chance = high - _GOLDEN * (high - low)
+                value_near = self._probability_at(near_chance)
             else:
-                low = near
-                near = far
-                at_near = at_far
-                far = low + _GOLDEN * (high - low)
-                at_far = self._probability_at(far)
-        return max(at_near, at_far)
+                low = near_chance
+                near_chance = far_chance
+                value_near = value_far
+                far_chance = low + _GOLDEN * (high - low)
+                value_far = self._probability_at(far_chance)
+        return max(value_near, value_far)
 
     def _probability_at(self, angle: float) -> float:
         return float(self.probability(np.array([angle]))[0])
@@ -98,11 +98,11 @@ def _fisher(ways_a: Floats, ways_b: Floats) -> Floats:
     for total in range(n + m + 1):
         a = np.arange(max(0, total - m), min(n, total) + 1)
         log = ways_a[a] + ways_b[total - a]
-        likely = np.exp(log - log.max())
-        ordered = np.sort(likely)
-        up_to = np.cumsum(ordered)
-        at_most = np.searchsorted(ordered, likely * _EQUAL, side="right") - 1
-        p[a, total - a] = up_to[at_most] / up_to[-1]
+        likelihoods = np.exp(log - log.max())
+        ordered_likelihoods = np.sort(likelihoods)
+        up_to = np.cumsum(ordered_likelihoods)
+        last_index = np.searchsorted(ordered_likelihoods, likelihoods * _EQUAL, side="right") - 1
+        p[a, total - a] = up_to[last_index] / up_to[-1]
     return p
 
 

@@ -31,8 +31,8 @@ def correlation(x: ArrayLike, y: ArrayLike) -> Correlation:
 
 
 def _constant(values: Floats) -> bool:
-    largest = float(np.max(np.abs(values)))
-    return float(np.std(values)) <= ROUNDING * largest
+    largest_value = float(np.max(np.abs(values)))
+    return float(np.std(values)) <= ROUNDING * largest_value
 
 
 def pearson(a: Floats, b: Floats) -> float:

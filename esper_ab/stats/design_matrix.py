@@ -29,10 +29,10 @@ def estimable(matrix: Floats) -> bool:
     pairs, columns = matrix.shape
     if pairs == 0:
         return False
-    others = 0
+    other_rank = 0
     if columns > 1:
-        others = rank(matrix[:, 1:])
-    return rank(matrix) > others
+        other_rank = rank(matrix[:, 1:])
+    return rank(matrix) > other_rank
 
 
 def rank(matrix: Floats) -> int:

@@ -46,8 +46,8 @@ def nct_sf(x: ArrayLike, df: ArrayLike, shift: ArrayLike) -> Any:
     """Return P(T > x); T has the noncentral t distribution with noncentrality `shift`."""
     import numpy as np
 
-    below = _special().nctdtr(df, shift, x)  # nan where it is too small for a float
-    return np.where(np.isnan(below) & (_array(shift) > _array(x)), 1.0, 1.0 - below)
+    probability_below = _special().nctdtr(df, shift, x)  # nan where it is too small for a float
+    return np.where(np.isnan(probability_below) & (_array(shift) > _array(x)), 1.0, 1.0 - probability_below)
 
 
 def nct_limits(t: float, df: int, level: float) -> tuple[float, float]:
@@ -61,21 +61,23 @@ def nct_limits(t: float, df: int, level: float) -> tuple[float, float]:
     if size:
         scale = abs(t) / size
     scale = math.copysign(scale, t)
-    at_tail = scale * _shift_at(size, df, tail)
-    at_other_tail = scale * _shift_at(size, df, 1.0 - tail)
-    return min(at_tail, at_other_tail), max(at_tail, at_other_tail)
+    limit_at_tail = scale * _shift_at(size, df, tail)
+    limit_at_other_tail = scale * _shift_at(size, df, 1.0 - tail)
+    return min(limit_at_tail, limit_at_other_tail), max(limit_at_tail, limit_at_other_tail)
 
 
-def _shift_at(t: float, df: int, below: float) -> float:
-    """Return the shift of a noncentral T with P(T <= t) = `below`, by bisection; P falls as the shift grows."""
+def _shift_at(t: float, df: int, probability_below: float) -> float:
+    """Return the shift of a noncentral T with P(T <= t) = `probability_below`, by bisection; P falls as the shift
+    grows.
+    """
     cdf = _special().nctdtr
     low = -10.0
     high = t + 10.0
-    while cdf(df, high, t) > below:
+    while cdf(df, high, t) > probability_below:
         high += high - t
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2.0
-        if cdf(df, middle, t) > below:
+        if cdf(df, middle, t) > probability_below:
             low = middle
         else:
             high = middle

@@ -36,28 +36,28 @@ def drift(pairs: Pairs, positions: int) -> Drift | None:
 
     Return None if there are fewer than 6 pairs, too little variation, or no residual degree of freedom.
     """
-    ordered = pairs.ordered()
-    a = ordered.a
-    b = ordered.b
-    if len(ordered) < LEAST_PAIRS or degenerate(a, b):
+    ordered_pairs = pairs.ordered()
+    a = ordered_pairs.a
+    b = ordered_pairs.b
+    if len(ordered_pairs) < LEAST_PAIRS or degenerate(a, b):
         return None
     d = a - b
-    time = ordered.replicate.astype(np.float64)
-    basis = _basis_of_positions(ordered, positions)
+    time = ordered_pairs.replicate.astype(np.float64)
+    basis = _basis_of_positions(ordered_pairs, positions)
     residuals = d - basis @ (basis.T @ d)
     clock = time - basis @ (basis.T @ time)
     df = d.size - basis.shape[1] - 1
-    within = float(clock @ clock)
+    clock_square = float(clock @ clock)
     unit = float(np.max(np.abs(residuals)))
-    if df < 1 or within < 1e-9 or unit <= resolution(a, b):
+    if df < 1 or clock_square < 1e-9 or unit <= resolution(a, b):
         return None
     residuals /= unit
     squares = float(residuals @ residuals)
-    slope = float(clock @ residuals) / within
-    rest = max(squares - slope**2 * within, 0.0) / df
+    slope = float(clock @ residuals) / clock_square
+    residual_variance = max(squares - slope**2 * clock_square, 0.0) / df
     slope_p = 0.0
-    if rest > 0.0:
-        t = abs(slope) / math.sqrt(rest / within)
+    if residual_variance > 0.0:
+        t = abs(slope) / math.sqrt(residual_variance / clock_square)
         slope_p = float(2.0 * t_sf(t, df))
     r = float(residuals[1:] @ residuals[:-1]) / squares
     return Drift(
@@ -71,8 +71,8 @@ def drift(pairs: Pairs, positions: int) -> Drift | None:
 def _basis_of_positions(pairs: Pairs, positions: int) -> Floats:
     """Return an orthonormal basis, [pairs, rank], of the mean and the position effects."""
     matrix = design_matrix(pairs.sides, positions)
-    left, _, _ = np.linalg.svd(matrix, full_matrices=False)
-    return np.asarray(left[:, : np.linalg.matrix_rank(matrix)])
+    left_vectors, _, _ = np.linalg.svd(matrix, full_matrices=False)
+    return np.asarray(left_vectors[:, : np.linalg.matrix_rank(matrix)])
 
 
 def _autocorrelation_p(r: float, n: int) -> float:

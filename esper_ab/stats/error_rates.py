@@ -70,17 +70,19 @@ def far_tail(differences: Floats) -> Tail | None:
 
     None if there are none, if they are more than one in three, or if the others do not vary.
     """
-    ordered = np.sort(differences)
-    pairs = int(ordered.size)
-    most = pairs // _RARE
-    gaps = ordered[1 : most + 1] - ordered[:most]
-    widths = ordered[-1] - ordered[1 : most + 1]
+    ordered_differences = np.sort(differences)
+    pairs = int(ordered_differences.size)
+    most_pairs = pairs // _RARE
+    gaps = ordered_differences[1 : most_pairs + 1] - ordered_differences[:most_pairs]
+    widths = ordered_differences[-1] - ordered_differences[1 : most_pairs + 1]
     for count in (np.flatnonzero(gaps > widths) + 1).tolist():
-        tail = ordered[:count]
-        others = ordered[count:]
-        sd = float(others.std(ddof=1))
+        tail = ordered_differences[:count]
+        other_differences = ordered_differences[count:]
+        sd = float(other_differences.std(ddof=1))
         if sd > 0.0:
-            return Tail(count=count, pairs=pairs, mean=float(tail.mean()), others=float(others.mean()), sd=sd)
+            return Tail(
+                count=count, pairs=pairs, mean=float(tail.mean()), others=float(other_differences.mean()), sd=sd
+            )
     return None
 
 
@@ -89,8 +91,8 @@ def rate_of_tail(tail: Tail, plan: LookPlan) -> float:
     rates = _rates_of_plan(table.COLLAPSES, plan)  # [shares, depths]
     shares = np.log(table.SHARES)
     depths = np.log(table.DEPTHS)
-    at_share = _interpolate(shares, np.log(tail.count / tail.pairs), rates)
-    return float(_interpolate(depths, np.log(tail.depth), at_share)) / 100.0
+    rates_at_share = _interpolate(shares, np.log(tail.count / tail.pairs), rates)
+    return float(_interpolate(depths, np.log(tail.depth), rates_at_share)) / 100.0
 
 
 def rate_of_skewness(differences: Floats, plan: LookPlan) -> float | None:
@@ -101,15 +103,15 @@ def rate_of_skewness(differences: Floats, plan: LookPlan) -> float | None:
     """
     grid = np.log(table.PAIRS)
     log_pairs = float(np.log(differences.size))
-    usual = float(_interpolate(grid, log_pairs, np.array(table.USUAL)))
-    largest = float(_interpolate(grid, log_pairs, np.array(table.LARGEST)))
+    usual_skewness = float(_interpolate(grid, log_pairs, np.array(table.USUAL)))
+    largest_t = float(_interpolate(grid, log_pairs, np.array(table.LARGEST)))
     sd = float(differences.std(ddof=1))
-    against = -(skewness(differences) or 0.0)
-    if against <= usual or float(differences.mean()) > largest * sd:
+    opposing_skewness = -(skewness(differences) or 0.0)
+    if opposing_skewness <= usual_skewness or float(differences.mean()) > largest_t * sd:
         return None
     medians = _interpolate(grid, log_pairs, np.array(table.SAMPLE))  # [laws]
     rates = _rates_of_plan(table.SKEWED, plan)  # [laws]
-    return float(np.interp(against, medians, rates)) / 100.0
+    return float(np.interp(opposing_skewness, medians, rates)) / 100.0
 
 
 def _rates_of_plan(rates: Sequence[object], plan: LookPlan) -> Floats:
@@ -118,18 +120,18 @@ def _rates_of_plan(rates: Sequence[object], plan: LookPlan) -> Floats:
     size = len(table.PAIRS)
     grid = np.log(table.PAIRS)
     if plan.looks == "one look":
-        of_looks = _interpolate(grid, np.log(plan.first), plans[:size])
+        rates_of_looks = _interpolate(grid, np.log(plan.first), plans[:size])
     elif plan.looks == "several looks":
-        of_looks = _interpolate(grid, np.log(plan.first), plans[size : 2 * size])
+        rates_of_looks = _interpolate(grid, np.log(plan.first), plans[size : 2 * size])
     else:
-        of_looks = plans[-1]
-    return _interpolate(np.log(table.COMPARISONS), np.log(plan.comparisons), of_looks)
+        rates_of_looks = plans[-1]
+    return _interpolate(np.log(table.COMPARISONS), np.log(plan.comparisons), rates_of_looks)
 
 
 def _interpolate(grid: Sequence[float] | Floats, value: float, rates: Floats) -> Floats:
     """Interpolate `rates` [grid, ...] at `value` on the ascending `grid`; beyond its ends, return those of the end."""
     points = np.asarray(grid, dtype=np.float64)
-    at = float(np.clip(value, points[0], points[-1]))
-    low = int(np.clip(np.searchsorted(points, at) - 1, 0, points.size - 2))
-    weight = (at - points[low]) / (points[low + 1] - points[low])
+    clipped_value = float(np.clip(value, points[0], points[-1]))
+    low = int(np.clip(np.searchsorted(points, clipped_value) - 1, 0, points.size - 2))
+    weight = (clipped_value - points[low]) / (points[low + 1] - points[low])
     return np.asarray((1.0 - weight) * rates[low] + weight * rates[low + 1])

@@ -56,12 +56,12 @@ def best_eval_episodes(ratio: float, training: float, step: int) -> int:
 
     If `ratio` is 0 or less, there is no policy variance, so more episodes are always better.
     """
-    most = most_eval_episodes(training, step)
-    ideal = math.inf
+    most_episodes = most_eval_episodes(training, step)
+    ideal_episodes = math.inf
     if ratio > 0.0:
-        ideal = math.sqrt(training / ratio)
-    below = step * max(1, math.floor(min(ideal, most) / step))
-    above = min(below + step, most)
-    if variance_times_cost(above, ratio, training) < variance_times_cost(below, ratio, training):
-        return above
-    return below
+        ideal_episodes = math.sqrt(training / ratio)
+    episodes_below = step * max(1, math.floor(min(ideal_episodes, most_episodes) / step))
+    episodes_above = min(episodes_below + step, most_episodes)
+    if variance_times_cost(episodes_above, ratio, training) < variance_times_cost(episodes_below, ratio, training):
+        return episodes_above
+    return episodes_below

@@ -34,5 +34,5 @@ def signs_p(differences: Floats) -> Floats:
         size = d[..., place, None]
         sums = np.concatenate((sums + size, sums - size), axis=-1)
     observed = np.abs(differences.sum(axis=-1, keepdims=True))
-    least = observed - _TIE_TOLERANCE * d.sum(axis=-1, keepdims=True)
-    return np.asarray((np.abs(sums) >= least).mean(axis=-1))
+    least_sum = observed - _TIE_TOLERANCE * d.sum(axis=-1, keepdims=True)
+    return np.asarray((np.abs(sums) >= least_sum).mean(axis=-1))

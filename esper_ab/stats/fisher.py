@@ -12,11 +12,11 @@ def fisher_p(x: int, n: int, y: int, m: int) -> float:
     """
     successes = x + y
     observed = math.comb(n, x) * math.comb(m, y)
-    all_ways = 0
-    as_unlikely = 0
+    all_tables = 0
+    unlikely_tables = 0
     for k in range(max(0, successes - m), min(n, successes) + 1):
         ways = math.comb(n, k) * math.comb(m, successes - k)
-        all_ways += ways
+        all_tables += ways
         if ways <= observed:
-            as_unlikely += ways
-    return float(as_unlikely / all_ways)
+            unlikely_tables += ways
+    return float(unlikely_tables / all_tables)

@@ -41,7 +41,7 @@ def exact_sum(values: Floats) -> float:
 
 def norm(values: Floats) -> float:
     """Return the root of the sum of squares of `values`, in any order; no square overflows or underflows."""
-    largest = float(np.max(np.abs(values)))
-    _, exponent = math.frexp(largest)
-    scaled = np.ldexp(values, -exponent)
-    return math.ldexp(math.sqrt(exact_sum(scaled**2)), exponent)
+    largest_value = float(np.max(np.abs(values)))
+    _, exponent = math.frexp(largest_value)
+    scaled_values = np.ldexp(values, -exponent)
+    return math.ldexp(math.sqrt(exact_sum(scaled_values**2)), exponent)

@@ -65,13 +65,13 @@ class _Forecast:
         """Return half the expected width [plans] of the interval with so many runs per group, and so many items."""
         more_runs = runs / self.runs
         more_items = items / self.items
-        both = self.of_scores / (more_runs * more_items)
-        v_runs = self.of_runs / more_runs + both
-        v_items = self.of_items / more_items + both
+        score_variance = self.of_scores / (more_runs * more_items)
+        v_runs = self.of_runs / more_runs + score_variance
+        v_items = self.of_items / more_items + score_variance
         df_items = (self.df_items + 1.0) * more_items - 1.0
         if self.level == "checkpoints":
             return np.asarray(t_isf(self.p / 2.0, df_items) * np.sqrt(v_items))
-        variance = v_runs + v_items - both
+        variance = v_runs + v_items - score_variance
         df_runs = self.df_runs * (runs - 1.0) / (self.runs - 1.0)
         power = np.where(np.less(runs, LEAST_PAIRS), 1.0, 2.0)  # as in item_difference
         inverse_df = (v_runs / variance) ** power / df_runs + (v_items / variance) ** power / df_items
@@ -91,17 +91,17 @@ def item_advice(
     half_width = (interval[1] - interval[0]) / 2.0
     forecast = _forecast(difference, p)
     goal = factor * half_width
-    fewest = math.ceil(forecast.runs)
+    fewest_runs = math.ceil(forecast.runs)
     runs_needed = None
-    cheapest = None
+    cheapest_plan = None
     if difference.level == "trainings":
         (least_runs,) = _least(
-            lambda runs: forecast.half_width(runs, difference.items), goal, np.array([fewest]), _MOST_RUNS
+            lambda runs: forecast.half_width(runs, difference.items), goal, np.array([fewest_runs]), _MOST_RUNS
         )
         runs_needed = _reached(least_runs, _MOST_RUNS)
         if run_cost is not None:
-            choices = np.arange(fewest, min(int(least_runs), _MOST_RUNS, fewest + _MOST_CHOICES) + 1)
-            cheapest = _cheapest(forecast, goal, choices, run_cost)
+            choices = np.arange(fewest_runs, min(int(least_runs), _MOST_RUNS, fewest_runs + _MOST_CHOICES) + 1)
+            cheapest_plan = _cheapest(forecast, goal, choices, run_cost)
     (least_items,) = _least(
         lambda items: forecast.half_width(forecast.runs, items), goal, np.array([difference.items]), _MOST_ITEMS
     )
@@ -113,7 +113,7 @@ def item_advice(
         items=difference.items,
         runs_needed=runs_needed,
         items_needed=_reached(least_items, _MOST_ITEMS),
-        cheapest=cheapest,
+        cheapest=cheapest_plan,
     )
 
 
@@ -121,39 +121,41 @@ def _forecast(difference: ItemDifference, p: float) -> _Forecast:
     """Split the variance of `difference` into its components; none is negative, and their sum is that variance."""
     v_items = difference.v_items or 0.0
     if difference.level == "checkpoints":
-        of_runs, of_items, of_scores = 0.0, v_items, 0.0
+        run_variance, item_variance, score_variance = 0.0, v_items, 0.0
     else:
         v_runs = difference.v_runs or 0.0
-        of_scores = min(difference.v_residual or 0.0, max(v_runs, v_items))
-        of_runs = max(v_runs - of_scores, 0.0)
-        of_items = max(v_items - of_scores, 0.0)
+        score_variance = min(difference.v_residual or 0.0, max(v_runs, v_items))
+        run_variance = max(v_runs - score_variance, 0.0)
+        item_variance = max(v_items - score_variance, 0.0)
     return _Forecast(
         level=difference.level,
         p=p,
         runs=2.0 / (1.0 / difference.runs_a + 1.0 / difference.runs_b),
         items=difference.items,
-        of_runs=of_runs,
-        of_items=of_items,
-        of_scores=of_scores,
+        of_runs=run_variance,
+        of_items=item_variance,
+        of_scores=score_variance,
         df_runs=difference.df_runs,
         df_items=difference.df_items,
     )
 
 
-def _least(width: Callable[[Counts], Floats], goal: float, low: Counts, most: int) -> Counts:
-    """Return the least numbers from `low` to `most` whose `width`, which falls, is at most `goal`; most + 1: none."""
-    below = low - 1
-    enough = np.full_like(low, most + 1)
-    while np.any(enough - below > 1):
-        middle = (below + enough) // 2
-        narrow = (width(np.maximum(middle, low)) <= goal) & (middle > below)
-        enough = np.where(narrow, middle, enough)
-        below = np.where(narrow, below, middle)
-    return enough
+def _least(width: Callable[[Counts], Floats], goal: float, low: Counts, most_number: int) -> Counts:
+    """Return the least numbers from `low` to `most_number` whose `width`, which falls, is at most `goal`; most + 1:
+    none.
+    """
+    too_few = low - 1
+    enough_numbers = np.full_like(low, most_number + 1)
+    while np.any(enough_numbers - too_few > 1):
+        middle = (too_few + enough_numbers) // 2
+        narrow = (width(np.maximum(middle, low)) <= goal) & (middle > too_few)
+        enough_numbers = np.where(narrow, middle, enough_numbers)
+        too_few = np.where(narrow, too_few, middle)
+    return enough_numbers
 
 
-def _reached(number: np.int64, most: int) -> int | None:
-    return int(number) if number <= most else None
+def _reached(number: np.int64, most_number: int) -> int | None:
+    return int(number) if number <= most_number else None
 
 
 def _cheapest(forecast: _Forecast, goal: float, runs: Counts, run_cost: float) -> Cheapest | None:
@@ -161,7 +163,7 @@ def _cheapest(forecast: _Forecast, goal: float, runs: Counts, run_cost: float) -
     start = np.full_like(runs, forecast.items)
     items = _least(lambda number: forecast.half_width(runs, number), goal, start, _MOST_ITEMS)
     costs = np.where(items <= _MOST_ITEMS, 2.0 * runs * (run_cost + items), np.inf)
-    best = int(np.argmin(costs))
-    if np.isinf(costs[best]):
+    best_index = int(np.argmin(costs))
+    if np.isinf(costs[best_index]):
         return None
-    return Cheapest(runs=int(runs[best]), items=int(items[best]), cost=float(costs[best]))
+    return Cheapest(runs=int(runs[best_index]), items=int(items[best_index]), cost=float(costs[best_index]))

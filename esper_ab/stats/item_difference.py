@@ -59,8 +59,8 @@ class ItemDifference(msgspec.Struct, frozen=True, kw_only=True):
         """Return the differences that the t-test does not reject at two-sided `p`; None if there is no t."""
         if self.se is None:
             return None
-        half = float(t_isf(p / 2.0, self.df)) * self.se
-        return self.mean - half, self.mean + half
+        half_width = float(t_isf(p / 2.0, self.df)) * self.se
+        return self.mean - half_width, self.mean + half_width
 
     def log_evidence(self) -> None:
         """Return None: there is no anytime-valid test."""
@@ -129,14 +129,14 @@ def _test_trainings(untested: ItemDifference) -> ItemDifference:
     """Add the test about new runs and new items, if the components allow one."""
     v_items = untested.v_items
     v_runs = untested.v_runs
-    fewest = min(untested.runs_a, untested.runs_b)
-    if v_items is None or v_runs is None or fewest < LEAST_RUNS:
+    fewest_runs = min(untested.runs_a, untested.runs_b)
+    if v_items is None or v_runs is None or fewest_runs < LEAST_RUNS:
         return untested
     variance = max(v_runs + v_items - (untested.v_residual or 0.0), v_runs, v_items)
     parts = [(v_runs / variance, untested.df_runs)]
     if v_items > 0.0:
         parts.append((v_items / variance, untested.df_items))
-    if fewest < LEAST_PAIRS:
+    if fewest_runs < LEAST_PAIRS:
         inverse_df = math.fsum(share / df for share, df in parts)
     else:
         inverse_df = math.fsum(share**2 / df for share, df in parts)

@@ -44,21 +44,21 @@ def item_variance(scores: ItemScores) -> ItemVariance | None:
     """
     columns = _columns(scores)
     cells = columns.strata * (columns.clusters.max() + 1) + columns.clusters
-    _, first, cell = np.unique(cells, return_index=True, return_inverse=True)
-    strata = columns.strata[first]  # [cells], as are the following
+    _, first_columns, cell = np.unique(cells, return_index=True, return_inverse=True)
+    strata = columns.strata[first_columns]  # [cells], as are the following
     if np.bincount(strata).min() < 2:
         return None
-    clusters = columns.clusters[first]
+    clusters = columns.clusters[first_columns]
     weights = np.bincount(cell, weights=columns.weights)
     sums = np.bincount(cell, weights=columns.deviations)
-    others = np.bincount(strata, weights=weights)[strata] - weights
-    changes = np.bincount(clusters, weights=sums * (weights + others) / others)  # [clusters]
-    joined = _joined(strata, clusters)
-    of_cluster = np.empty(changes.size, dtype=np.int64)
-    of_cluster[clusters] = joined[strata]
-    number = np.bincount(of_cluster)
-    squares = np.bincount(of_cluster, weights=changes**2)
-    df = _effective(floats(np.bincount(clusters, weights=weights)), of_cluster) - 1.0
+    other_weights = np.bincount(strata, weights=weights)[strata] - weights
+    changes = np.bincount(clusters, weights=sums * (weights + other_weights) / other_weights)  # [clusters]
+    joined_strata = _joined(strata, clusters)
+    stratum_of_cluster = np.empty(changes.size, dtype=np.int64)
+    stratum_of_cluster[clusters] = joined_strata[strata]
+    number = np.bincount(stratum_of_cluster)
+    squares = np.bincount(stratum_of_cluster, weights=changes**2)
+    df = _effective(floats(np.bincount(clusters, weights=weights)), stratum_of_cluster) - 1.0
     variances = squares * (number - 1) / number
     total = float(variances.sum())
     if total == 0.0:
@@ -78,18 +78,18 @@ def residual_variance(scores: ItemScores) -> float | None:
     """
     if scores.paired and scores.shared:
         return _interaction(scores.a - scores.b, scores.tasks)
-    of_a = _interaction(scores.a, scores.tasks)
-    of_b = _interaction(scores.b, scores.tasks_of_b)
-    if of_a is None or of_b is None:
+    variance_a = _interaction(scores.a, scores.tasks)
+    variance_b = _interaction(scores.b, scores.tasks_of_b)
+    if variance_a is None or variance_b is None:
         return None
-    return of_a + of_b
+    return variance_a + variance_b
 
 
 def effective_clusters(clusters: Ints, weights: Floats) -> float:
     """Return how many clusters of equal weight would vary as much as the `clusters` [items] with these `weights`."""
     _, cluster = np.unique(clusters, return_inverse=True)
-    of_clusters = floats(np.bincount(cluster, weights=weights))
-    return float(_effective(of_clusters, np.zeros(of_clusters.size, dtype=np.int64))[0])
+    cluster_weights = floats(np.bincount(cluster, weights=weights))
+    return float(_effective(cluster_weights, np.zeros(cluster_weights.size, dtype=np.int64))[0])
 
 
 def _effective(weights: Floats, groups: Ints) -> Floats:
@@ -113,14 +113,14 @@ def _columns(scores: ItemScores) -> _Columns:
         )
     weights_b = item_weights(scores.b, scores.tasks_of_b)
     tasks_b = _numbered(scores.tasks_of_b, mean_b.size)
-    both = np.concatenate([scores.clusters, scores.clusters_of_b])
-    of_a = weights_a * _centred(mean_a, tasks_a) / mean_a.size
-    of_b = -weights_b * _centred(mean_b, tasks_b) / mean_b.size
+    all_clusters = np.concatenate([scores.clusters, scores.clusters_of_b])
+    deviations_a = weights_a * _centred(mean_a, tasks_a) / mean_a.size
+    deviations_b = -weights_b * _centred(mean_b, tasks_b) / mean_b.size
     return _Columns(
-        deviations=np.concatenate([of_a, of_b]),
+        deviations=np.concatenate([deviations_a, deviations_b]),
         weights=np.concatenate([weights_a * mean_b.size, weights_b * mean_a.size]),  # each group has half of all
         strata=np.concatenate([tasks_a, tasks_a.max() + 1 + tasks_b]),
-        clusters=_numbered(both, both.size),
+        clusters=_numbered(all_clusters, all_clusters.size),
     )
 
 
@@ -141,13 +141,13 @@ def _joined(strata: Ints, clusters: Ints) -> Ints:
     """Return a number [strata] that is the same for strata with a cluster in common, directly or through others."""
     label = np.arange(strata.max() + 1)
     while True:
-        of_cluster = np.full(clusters.max() + 1, label.size)
-        np.minimum.at(of_cluster, clusters, label[strata])
-        smaller = label.copy()
-        np.minimum.at(smaller, strata, of_cluster[clusters])
-        if np.array_equal(smaller, label):
+        label_of_cluster = np.full(clusters.max() + 1, label.size)
+        np.minimum.at(label_of_cluster, clusters, label[strata])
+        smaller_label = label.copy()
+        np.minimum.at(smaller_label, strata, label_of_cluster[clusters])
+        if np.array_equal(smaller_label, label):
             return _numbered(label, label.size)
-        label = smaller
+        label = smaller_label
 
 
 def _interaction(values: Floats, tasks: Ints | None) -> float | None:
@@ -160,9 +160,9 @@ def _interaction(values: Floats, tasks: Ints | None) -> float | None:
     if items.min() < 2:
         return None
     item_effects = _centred(values.mean(axis=0), task)
-    of_items = np.zeros(values.shape[1])
+    item_squares = np.zeros(values.shape[1])
     for run in values:
-        of_items += (_centred(run, task) - item_effects) ** 2
-    squares = np.bincount(task, weights=of_items)
-    per_score = squares / ((runs - 1) * (items - 1))
-    return float(np.sum(per_score / (runs * items)) / items.size**2)
+        item_squares += (_centred(run, task) - item_effects) ** 2
+    squares = np.bincount(task, weights=item_squares)
+    variance_per_score = squares / ((runs - 1) * (items - 1))
+    return float(np.sum(variance_per_score / (runs * items)) / items.size**2)

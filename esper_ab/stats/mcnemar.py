@@ -14,5 +14,5 @@ def mcnemar_p(x: int, y: int) -> float:
     pairs = x + y
     if pairs > _MOST_SUMMED:
         return min(1.0, 2.0 * binomial_cdf(min(x, y), pairs, 0.5))
-    as_unequal = sum(math.comb(pairs, k) for k in range(min(x, y) + 1))
-    return min(1.0, float(2 * as_unequal / 2**pairs))
+    extreme_sequences = sum(math.comb(pairs, k) for k in range(min(x, y) + 1))
+    return min(1.0, float(2 * extreme_sequences / 2**pairs))

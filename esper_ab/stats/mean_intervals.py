@@ -30,14 +30,14 @@ def mean_intervals(groups: Sequence[Sequence[float]], alpha: float) -> list[Inte
     pooled_df = sum(len(outcomes) - 1 for outcomes in groups)
     if not pooled_df or not math.fsum(squares):
         return None
-    pooled = math.sqrt(math.fsum(squares) / pooled_df) * float(t_isf(alpha / len(groups) / 2.0, pooled_df))
+    pooled_half_width = math.sqrt(math.fsum(squares) / pooled_df) * float(t_isf(alpha / len(groups) / 2.0, pooled_df))
     intervals = []
     for outcomes, square in zip(groups, squares, strict=True):
-        half = pooled
+        half_width = pooled_half_width
         df = len(outcomes) - 1
         if df:
-            half = max(pooled, math.sqrt(square / df) * float(t_isf(alpha / 4.0, df)))
-        half /= math.sqrt(len(outcomes))
+            half_width = max(pooled_half_width, math.sqrt(square / df) * float(t_isf(alpha / 4.0, df)))
+        half_width /= math.sqrt(len(outcomes))
         mean = fmean(outcomes)
-        intervals.append((mean - half, mean + half))
+        intervals.append((mean - half_width, mean + half_width))
     return intervals

@@ -44,9 +44,9 @@ def differences(a: ArrayLike, b: ArrayLike) -> Floats:
 def paired_difference(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> PairedDifference:
     """Compute Student's paired t-test of a, b [pairs]: mean, interval at `level`, two-sided p with pairs - 1 df."""
     n = int(differences(a, b).size)
-    adjusted = adjusted_difference(a, b, np.zeros((n, 2), dtype=np.int64), 1)
-    assert adjusted is not None  # there are pairs, and one position only
-    return without_positions(adjusted, level)
+    adjusted_result = adjusted_difference(a, b, np.zeros((n, 2), dtype=np.int64), 1)
+    assert adjusted_result is not None  # there are pairs, and one position only
+    return without_positions(adjusted_result, level)
 
 
 def without_positions(adjusted: AdjustedDifference, level: float) -> PairedDifference:

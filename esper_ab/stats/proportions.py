@@ -50,12 +50,14 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         Where few pairs disagree, Newcombe's alone is too narrow, because it takes the correlation as known.
         """
         low, high = self.newcombe(p)
-        both = self.ones_both
-        if not both:
+        joint_ones = self.ones_both
+        if not joint_ones:
             return low, high
-        discordant = msgspec.structs.replace(self, ones_a=self.ones_a - both, ones_b=self.ones_b - both, ones_both=0)
-        low_alone, high_alone = discordant.newcombe(p)
-        return min(low, low_alone), max(high, high_alone)
+        discordant_pairs = msgspec.structs.replace(
+            self, ones_a=self.ones_a - joint_ones, ones_b=self.ones_b - joint_ones, ones_both=0
+        )
+        low_of_discordant, high_of_discordant = discordant_pairs.newcombe(p)
+        return min(low, low_of_discordant), max(high, high_of_discordant)
 
     def newcombe(self, p: float) -> tuple[float, float]:
         """Return Newcombe's interval at the level 1 - `p`."""
@@ -65,32 +67,32 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         share_b = self.ones_b / self.runs_b
         low_a, high_a = wilson(share_a, self.runs_a, z)
         low_b, high_b = wilson(share_b, self.runs_b, z)
-        below = _square_and_add(share_a - low_a, high_b - share_b, phi)
-        above = _square_and_add(high_a - share_a, share_b - low_b, phi)
-        return self.mean - self.one * below, self.mean + self.one * above
+        width_below = _square_and_add(share_a - low_a, high_b - share_b, phi)
+        width_above = _square_and_add(high_a - share_a, share_b - low_b, phi)
+        return self.mean - self.one * width_below, self.mean + self.one * width_above
 
     def _phi(self) -> float:
         """Return the correlation within pairs; a positive correlation is corrected for continuity."""
         if self.ones_both is None:
             return 0.0
         n = self.runs_a
-        above = n * self.ones_both - self.ones_a * self.ones_b
+        covariance = n * self.ones_both - self.ones_a * self.ones_b
         spread_a = math.sqrt(self.ones_a * (n - self.ones_a))
         spread_b = math.sqrt(self.ones_b * (n - self.ones_b))
         scale = spread_a * spread_b
         if not scale:
             return 0.0
-        if above < 0:
-            return above / scale
-        return max(above - n / 2.0, 0.0) / scale
+        if covariance < 0:
+            return covariance / scale
+        return max(covariance - n / 2.0, 0.0) / scale
 
     def log_evidence(self) -> float:
         """Return the natural log of the e-value of the discordant pairs."""
-        both = self.ones_both or 0
-        x = self.ones_a - both
-        y = self.ones_b - both
-        mixed = math.lgamma(x + 0.5) + math.lgamma(y + 0.5) - math.lgamma(x + y + 1) - math.log(math.pi)
-        return mixed + (x + y) * math.log(2.0)
+        joint_ones = self.ones_both or 0
+        x = self.ones_a - joint_ones
+        y = self.ones_b - joint_ones
+        log_mixture = math.lgamma(x + 0.5) + math.lgamma(y + 0.5) - math.lgamma(x + y + 1) - math.log(math.pi)
+        return log_mixture + (x + y) * math.log(2.0)
 
     def anytime_interval(self, evidence: float) -> tuple[float, float] | None:
         """Return the convex hull of the anytime-valid t interval and `interval`, whose width is never 0.
@@ -99,14 +101,14 @@ class Proportions(msgspec.Struct, frozen=True, kw_only=True):
         the t interval is unbounded, as it is for one pair.
         """
         n = self.runs_a
-        discordant = self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
-        squares = max(self.one**2 * discordant - n * self.mean**2, 0.0)
+        discordant_count = self.ones_a + self.ones_b - 2 * (self.ones_both or 0)
+        squares = max(self.one**2 * discordant_count - n * self.mean**2, 0.0)
         variance = squares / max(n - 1, 1)
-        of_t = anytime_interval(self.mean, math.sqrt(variance / n), n - 1, float(n), evidence)
-        if of_t is None:
+        t_interval = anytime_interval(self.mean, math.sqrt(variance / n), n - 1, float(n), evidence)
+        if t_interval is None:
             return None
         low, high = self.interval(0.5 / evidence)
-        low_of_t, high_of_t = of_t
+        low_of_t, high_of_t = t_interval
         return min(low, low_of_t), max(high, high_of_t)
 
 
@@ -124,11 +126,11 @@ def proportions(a: ArrayLike, b: ArrayLike, success: float, *, paired: bool) -> 
     y = int(np.sum(successes_b))
     n = successes_a.size
     m = successes_b.size
-    both = None
+    joint_ones = None
     if paired:
-        both = int(np.sum(successes_a & successes_b))
+        joint_ones = int(np.sum(successes_a & successes_b))
         name = "exact McNemar test"
-        p = mcnemar_p(x - both, y - both)
+        p = mcnemar_p(x - joint_ones, y - joint_ones)
     elif n * m <= _MOST_TABLES:
         name = "Boschloo's exact test"
         p = boschloo(x, n, y, m)
@@ -141,7 +143,7 @@ def proportions(a: ArrayLike, b: ArrayLike, success: float, *, paired: bool) -> 
         runs_a=n,
         ones_b=y,
         runs_b=m,
-        ones_both=both,
+        ones_both=joint_ones,
         one=success,
         mean=success * (x * m - y * n) / (n * m),
         p=p,

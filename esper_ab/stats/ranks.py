@@ -10,7 +10,7 @@ from esper_ab.stats.floats import Floats, floats
 
 def mid_ranks(values: ArrayLike) -> Floats:
     """Rank `values` [n] from 1 to n. Ties share their mean rank, which is exact as a multiple of 1/2."""
-    _, which, counts = np.unique(floats(values), return_inverse=True, return_counts=True)
+    _, value_index, counts = np.unique(floats(values), return_inverse=True, return_counts=True)
     last_ranks = np.cumsum(counts)
     mean_ranks = last_ranks - (counts - 1) / 2.0
-    return np.asarray(mean_ranks[which])
+    return np.asarray(mean_ranks[value_index])

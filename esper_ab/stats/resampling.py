@@ -24,6 +24,6 @@ def batches(resamples: int, runs: int) -> Iterator[int]:
     They add up to `resamples` or, among very many runs, whose resamples differ little, to fewer.
     """
     count = max(_LEAST_RESAMPLES, min(resamples, _MOST_DRAWS // runs))
-    at_once = max(1, _DRAWS_AT_ONCE // runs)
-    for start in range(0, count, at_once):
-        yield min(at_once, count - start)
+    batch_size = max(1, _DRAWS_AT_ONCE // runs)
+    for start in range(0, count, batch_size):
+        yield min(batch_size, count - start)

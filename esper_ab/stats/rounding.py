@@ -37,9 +37,9 @@ def rounding(a: ArrayLike, b: ArrayLike) -> Floats:
     """
     x = floats(a)
     y = floats(b)
-    of_outcomes = _ROUNDED * np.maximum(np.abs(x), np.abs(y))
-    of_difference = _OF_DIFFERENCE * np.abs(x - y)
-    return np.maximum(resolution(x, y), np.minimum(of_outcomes, of_difference))
+    outcome_rounding = _ROUNDED * np.maximum(np.abs(x), np.abs(y))
+    difference_rounding = _OF_DIFFERENCE * np.abs(x - y)
+    return np.maximum(resolution(x, y), np.minimum(outcome_rounding, difference_rounding))
 
 
 def alike(a: ArrayLike, b: ArrayLike) -> int:
@@ -47,9 +47,9 @@ def alike(a: ArrayLike, b: ArrayLike) -> int:
     if not np.size(a):
         return 0
     differences = floats(np.subtract(a, b))
-    half = rounding(a, b) / 2.0
-    lows = np.sort(differences - half)
-    highs = np.sort(differences + half)
+    half_width = rounding(a, b) / 2.0
+    lows = np.sort(differences - half_width)
+    highs = np.sort(differences + half_width)
     ended = np.searchsorted(highs, lows, side="left")  # intervals that end before each low
     return int(np.max(np.arange(1, lows.size + 1) - ended))
 
@@ -60,24 +60,24 @@ def steady(outcomes: ArrayLike, difference: float) -> bool:
     Rounding of 32-bit floats is at most a thousandth of the `difference` to the other group, as in `rounding`.
     """
     values = floats(outcomes)
-    of_floats = min(_ROUNDED * float(np.max(np.abs(values))), _OF_DIFFERENCE * abs(difference))
-    return bool(np.ptp(values) <= max(resolution(values), of_floats))
+    float_rounding = min(_ROUNDED * float(np.max(np.abs(values))), _OF_DIFFERENCE * abs(difference))
+    return bool(np.ptp(values) <= max(resolution(values), float_rounding))
 
 
-def commonest(values: ArrayLike, within: float) -> tuple[int, float]:
-    """Return the size and the least value of the largest set of `values` [n > 0] that span at most `within`."""
-    ordered = np.sort(floats(values))
-    past_last = np.searchsorted(ordered, ordered + within, side="right")
-    sizes = past_last - np.arange(ordered.size)
-    at = int(np.argmax(sizes))
-    return int(sizes[at]), float(ordered[at])
+def commonest(values: ArrayLike, largest_span: float) -> tuple[int, float]:
+    """Return the size and the least value of the largest set of `values` [n > 0] that span at most `largest_span`."""
+    ordered_values = np.sort(floats(values))
+    past_last = np.searchsorted(ordered_values, ordered_values + largest_span, side="right")
+    sizes = past_last - np.arange(ordered_values.size)
+    largest_index = int(np.argmax(sizes))
+    return int(sizes[largest_index]), float(ordered_values[largest_index])
 
 
 def rests_on_few(outcomes: ArrayLike) -> bool:
     """True if more than half of the outcomes [runs] of two groups are equal and fewer than LEAST_PAIRS different."""
     values = floats(outcomes)
-    most, _ = commonest(values, resolution(values))
-    return 2 * most > values.size and values.size - most < LEAST_PAIRS
+    most_values, _ = commonest(values, resolution(values))
+    return 2 * most_values > values.size and values.size - most_values < LEAST_PAIRS
 
 
 def degenerate(a: ArrayLike, b: ArrayLike) -> bool:

@@ -33,27 +33,27 @@ class ScoreDifference(Proportions, frozen=True, kw_only=True):
         high = observed if observed >= 1.0 else self._limit(1.0, observed, z)
         return self.one * low, self.one * high
 
-    def _limit(self, outside: float, inside: float, z: float) -> float:
-        """Return the difference between `inside` and `outside` at which the score is `z`, by bisection."""
-        if abs(self._score(outside)) <= z:
-            return outside
+    def _limit(self, outer_limit: float, inner_limit: float, z: float) -> float:
+        """Return the difference between `inner_limit` and `outer_limit` at which the score is `z`, by bisection."""
+        if abs(self._score(outer_limit)) <= z:
+            return outer_limit
         for _ in range(_HALVINGS):
-            middle = (inside + outside) / 2.0
+            middle = (inner_limit + outer_limit) / 2.0
             if abs(self._score(middle)) > z:
-                outside = middle
+                outer_limit = middle
             else:
-                inside = middle
-        return outside
+                inner_limit = middle
+        return outer_limit
 
     def _score(self, difference: float) -> float:
         """Return the score of `difference`: how many standard errors it lies from the observed difference."""
         share_b = self._likeliest_b(difference)
         share_a = share_b + difference
         variance = share_a * (1.0 - share_a) / self.runs_a + share_b * (1.0 - share_b) / self.runs_b
-        off = self.mean / self.one - difference
+        deviation = self.mean / self.one - difference
         if variance <= 0.0:
-            return 0.0 if off == 0.0 else math.copysign(math.inf, off)
-        return off / math.sqrt(variance)
+            return 0.0 if deviation == 0.0 else math.copysign(math.inf, deviation)
+        return deviation / math.sqrt(variance)
 
     def _likeliest_b(self, difference: float) -> float:
         """Return the most likely share of b if that of a is larger by `difference`."""
@@ -93,7 +93,7 @@ def score_difference(x: int, n: int, y: int, m: int, success: float) -> ScoreDif
 
 def pooled_z(x: Floats | np.float64, n: int, y: Floats | np.float64, m: int) -> Floats:
     """Return the pooled z of x successes in n runs against y in m; 0 if all runs have the same outcome."""
-    pooled = (x + y) / (n + m)
-    variance = pooled * (1.0 - pooled) * (1.0 / n + 1.0 / m)
+    pooled_share = (x + y) / (n + m)
+    variance = pooled_share * (1.0 - pooled_share) * (1.0 / n + 1.0 / m)
     spread = np.sqrt(np.where(variance > 0.0, variance, 1.0))
     return np.where(variance > 0.0, (x / n - y / m) / spread, 0.0)

@@ -35,11 +35,11 @@ def best_of_n(scores: ArrayLike, outcomes: ArrayLike) -> Floats:
     sizes = np.bincount(group)
     means = np.bincount(group, weights=outcome) / sizes
     total = len(score)
-    taken = np.arange(total)  # i = 0 … N-1
+    taken_counts = np.arange(total)  # i = 0 … N-1
     up_to = np.concatenate(([0], np.cumsum(sizes)))  # b
-    left = np.maximum(up_to[:, None] - taken, 0)  # of the b lowest, when i are taken
-    below = np.cumprod(left / (total - taken), axis=1)  # [groups + 1, n]
-    return np.asarray(means @ np.diff(below, axis=0))
+    remaining_counts = np.maximum(up_to[:, None] - taken_counts, 0)  # of the b lowest, when i are taken
+    shares_below = np.cumprod(remaining_counts / (total - taken_counts), axis=1)  # [groups + 1, n]
+    return np.asarray(means @ np.diff(shares_below, axis=0))
 
 
 def regret(scores: ArrayLike, outcomes: ArrayLike) -> float:
@@ -48,23 +48,23 @@ def regret(scores: ArrayLike, outcomes: ArrayLike) -> float:
     return float(outcome.max() - outcome[score == score.max()].mean())
 
 
-def worst_pairs(scores: ArrayLike, outcomes: ArrayLike, most: int) -> tuple[Misranked, ...]:
-    """Return at most `most` misranked pairs in decreasing order of loss; each candidate is in at most one pair.
+def worst_pairs(scores: ArrayLike, outcomes: ArrayLike, most_pairs: int) -> tuple[Misranked, ...]:
+    """Return at most `most_pairs` misranked pairs in decreasing order of loss; each candidate is in at most one pair.
 
     A pair with equal scores is not misranked. The loss of the first pair is the largest possible regret of choosing by
     this score in a subset of the candidates.
     """
     score, outcome = _pair(scores, outcomes)
     preferred_to = score[:, None] > score[None, :]
-    better_by = outcome[None, :] - outcome[:, None]
-    loss = np.where(preferred_to, better_by, 0.0)  # [preferred, other]
+    gain = outcome[None, :] - outcome[:, None]
+    loss = np.where(preferred_to, gain, 0.0)  # [preferred, other]
     pairs: list[Misranked] = []
-    while len(pairs) < most and loss.max() > 0:
-        preferred, better = divmod(int(loss.argmax()), len(score))
-        pairs.append(Misranked(preferred, better, float(loss[preferred, better])))
-        for taken in (preferred, better):
-            loss[taken, :] = 0.0
-            loss[:, taken] = 0.0
+    while len(pairs) < most_pairs and loss.max() > 0:
+        preferred_index, better_index = divmod(int(loss.argmax()), len(score))
+        pairs.append(Misranked(preferred_index, better_index, float(loss[preferred_index, better_index])))
+        for taken_index in (preferred_index, better_index):
+            loss[taken_index, :] = 0.0
+            loss[:, taken_index] = 0.0
     return tuple(pairs)
 
 
@@ -82,10 +82,10 @@ def linear_distance(scores: ArrayLike, outcomes: ArrayLike) -> float:
         unit = (score - score.min()) / spread
     else:
         unit = np.zeros_like(score)
-    ones = np.ones_like(unit)
+    unit_column = np.ones_like(unit)
     # Minimise d over (a, b, d): a + b·unit - d <= outcome and -a - b·unit - d <= -outcome.
-    line_above = np.stack((ones, unit, -ones), 1)
-    line_below = np.stack((-ones, -unit, -ones), 1)
+    line_above = np.stack((unit_column, unit, -unit_column), 1)
+    line_below = np.stack((-unit_column, -unit, -unit_column), 1)
     solution = linprog(
         [0.0, 0.0, 1.0],
         A_ub=np.vstack((line_above, line_below)),

@@ -26,20 +26,21 @@ def with_unit(number: str, unit: str) -> str:
     return f"{number} {unit}".rstrip()
 
 
-def digits_apart(values: Iterable[float], marks: Iterable[float], least: int) -> int:
-    """Return the smallest number of decimals, at least `least`, at which rounding moves no value onto or across a mark.
+def digits_apart(values: Iterable[float], marks: Iterable[float], least_digits: int) -> int:
+    """Return the smallest number of decimals, at least `least_digits`, at which rounding moves no value onto or across
+    a mark.
 
     A value within 10^-(least + 6) of a mark may be rounded to that mark.
     """
-    resolution = 10.0 ** (1 - least - _MORE_DIGITS)
-    distinct = []
+    resolution = 10.0 ** (1 - least_digits - _MORE_DIGITS)
+    distinct_pairs = []
     marks = list(marks)
     for value in values:
-        distinct += [(value, mark) for mark in marks if abs(value - mark) >= resolution]
-    for digits in range(least, least + _MORE_DIGITS):
-        if all((round(value, digits) - mark) * (value - mark) > 0.0 for value, mark in distinct):
+        distinct_pairs += [(value, mark) for mark in marks if abs(value - mark) >= resolution]
+    for digits in range(least_digits, least_digits + _MORE_DIGITS):
+        if all((round(value, digits) - mark) * (value - mark) > 0.0 for value, mark in distinct_pairs):
             return digits
-    return least + _MORE_DIGITS
+    return least_digits + _MORE_DIGITS
 
 
 def percent(level: float) -> str:

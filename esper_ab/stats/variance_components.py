@@ -22,13 +22,13 @@ _LEAST_DF = 2
 _LEAST_EVAL_EPISODES = 2
 
 
-def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Components | None:
+def components(sets: Sequence[ArrayLike], independent_sets: int | None = None) -> Components | None:
     """Estimate variance components from several sets of values [runs, episodes], each set with its own mean.
 
     All sets use the same evaluation episodes, and their sums of squares are pooled. The degrees of freedom count only
-    `independent` sets (default: all sets); for all pairs of G groups, G - 1 are independent. Return None for fewer than
-    two degrees of freedom between runs, for fewer than two episodes per run, and if runs, or the episodes of a run, do
-    not differ beyond rounding.
+    `independent_sets` sets (default: all sets); for all pairs of G groups, G - 1 are independent. Return None for fewer
+    than two degrees of freedom between runs, for fewer than two episodes per run, and if runs, or the episodes of a
+    run, do not differ beyond rounding.
     """
     arrays = [floats(values) for values in sets]
     if not arrays or arrays[0].shape[1] < _LEAST_EVAL_EPISODES:
@@ -38,17 +38,17 @@ def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Com
     n_sets = len(arrays)
     runs = sum(len(x) for x in arrays)
     eval_episodes = arrays[0].shape[1]
-    counted = (independent or n_sets) / n_sets
+    counted = (independent_sets or n_sets) / n_sets
     df = round((runs - n_sets) * counted)
     df_episode = round(runs * (eval_episodes - 1) * counted)
     if df < _LEAST_DF:
         return None
-    between: float = eval_episodes * _squares_between(arrays) / (runs - n_sets)
-    within: float = _squares_within(arrays) / (runs * (eval_episodes - 1))
-    largest = max(float(np.max(np.abs(x))) for x in arrays)
-    if min(within, between) <= (ROUNDING * largest) ** 2:
+    between_variance: float = eval_episodes * _squares_between(arrays) / (runs - n_sets)
+    within_variance: float = _squares_within(arrays) / (runs * (eval_episodes - 1))
+    largest_value = max(float(np.max(np.abs(x))) for x in arrays)
+    if min(within_variance, between_variance) <= (ROUNDING * largest_value) ** 2:
         return None
-    f = between / within
+    f = between_variance / within_variance
     tail = (1.0 - LEVEL) / 2.0
 
     def share_at(probability: float) -> float:
@@ -57,8 +57,8 @@ def components(sets: Sequence[ArrayLike], independent: int | None = None) -> Com
     return Components(
         runs=runs,
         eval_episodes=eval_episodes,
-        policy=(between - within) / eval_episodes,
-        episode=within,
+        policy=(between_variance - within_variance) / eval_episodes,
+        episode=within_variance,
         share=1.0 / f,
         share_low=share_at(tail),
         share_high=share_at(1.0 - tail),

@@ -39,7 +39,7 @@ def welch(a: ArrayLike, b: ArrayLike) -> AdjustedDifference | None:
     m = y.size
     if not n or not m:
         return None
-    none = AdjustedDifference(
+    untested = AdjustedDifference(
         name="Welch's t",
         pairs=min(n, m),
         mean=exact_sum(x) / n - exact_sum(y) / m,
@@ -51,21 +51,25 @@ def welch(a: ArrayLike, b: ArrayLike) -> AdjustedDifference | None:
         information=0.0,
         positions=(),
     )
-    if none.pairs < 2 or rests_on_few(np.concatenate((x, y))) or (steady(x, none.mean) and steady(y, none.mean)):
-        return none
+    if (
+        untested.pairs < 2
+        or rests_on_few(np.concatenate((x, y)))
+        or (steady(x, untested.mean) and steady(y, untested.mean))
+    ):
+        return untested
     spread_a = norm(x - np.mean(x))
     spread_b = norm(y - np.mean(y))
     se_a = spread_a / math.sqrt(n * (n - 1))  # of the mean of a
     se_b = spread_b / math.sqrt(m * (m - 1))
-    own = math.hypot(se_a, se_b)
-    df = 1.0 / math.fsum([(se_a / own) ** 4 / (n - 1), (se_b / own) ** 4 / (m - 1)])
-    common = math.hypot(spread_a, spread_b) * math.sqrt((n + m) / (n * m) / (n + m - 2))
+    own_error = math.hypot(se_a, se_b)
+    df = 1.0 / math.fsum([(se_a / own_error) ** 4 / (n - 1), (se_b / own_error) ** 4 / (m - 1)])
+    common_error = math.hypot(spread_a, spread_b) * math.sqrt((n + m) / (n * m) / (n + m - 2))
     if _skewed(x) or _skewed(y):
-        se = max(own, common)
+        se = max(own_error, common_error)
     else:
-        se = max(own, min(common, _least_se(n, se_a, m, se_b)))
-    t = none.mean / se
-    return msgspec.structs.replace(none, se=se, t=t, df=df, p=float(2.0 * t_sf(abs(t), df)))
+        se = max(own_error, min(common_error, _least_se(n, se_a, m, se_b)))
+    t = untested.mean / se
+    return msgspec.structs.replace(untested, se=se, t=t, df=df, p=float(2.0 * t_sf(abs(t), df)))
 
 
 def _skewed(outcomes: Floats) -> bool:
@@ -78,11 +82,11 @@ def _least_se(n: int, se_a: float, m: int, se_b: float) -> float:
     `se_a` and `se_b`: standard errors of the means of n and m runs.
     """
     if (n, se_a) <= (m, se_b):
-        few = n
-        many = m
+        smaller_n = n
+        larger_n = m
         se = se_b
     else:
-        few = m
-        many = n
+        smaller_n = m
+        larger_n = n
         se = se_a
-    return math.hypot(_LEAST_SPREAD * se * math.sqrt(many / few), se)
+    return math.hypot(_LEAST_SPREAD * se * math.sqrt(larger_n / smaller_n), se)

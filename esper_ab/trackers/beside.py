@@ -62,16 +62,16 @@ class Trackers:
         if kind is not None or not self._started:
             return
         deadline = time.monotonic() + _PATIENCE_S
-        left = set(self._unheard)
+        silent_trackers = set(self._unheard)
         with suppress(KeyboardInterrupt):
-            while left and time.monotonic() < deadline:
-                left = {name for name in left if self._works(name)}
-                if left:
+            while silent_trackers and time.monotonic() < deadline:
+                silent_trackers = {name for name in silent_trackers if self._works(name)}
+                if silent_trackers:
                     time.sleep(_POLL_S)
         self._warn_of_failures()
         for name in sorted(self._unheard):
             progress = self._progress(name)
-            if name in left:
+            if name in silent_trackers:
                 log = shell_command("logs", self._experiment_dir, f"tracker-{name}")
                 _warn(f"{name} has not finished yet; `{log}` shows its progress")
             elif progress is None or progress.state != "done":
@@ -103,17 +103,17 @@ def start_tracking(experiment_dir: Path, tracking: Tracking) -> str:
     Missing libraries are refused by `check_tracking`, which must be called before the experiment directory is made.
     Returns the word that marks the progress of these processes, or "" if they could not be started.
     """
-    started = uuid4().hex
+    start_id = uuid4().hex
     try:
         save_settings(experiment_dir, tracking)
         for name in wanted(tracking):
-            write_progress(experiment_dir, name, TrackerProgress(state="starting", started=started))
-            _begin(experiment_dir, name, "--live", started, outlives=True).wait()
+            write_progress(experiment_dir, name, TrackerProgress(state="starting", started=start_id))
+            _begin(experiment_dir, name, "--live", start_id, outlives=True).wait()
     except OSError as error:
-        later = shell_command("track", experiment_dir)
-        _warn(f"trackers cannot be started ({error}); the run continues, and `{later}` can start them later")
+        later_command = shell_command("track", experiment_dir)
+        _warn(f"trackers cannot be started ({error}); the run continues, and `{later_command}` can start them later")
         return ""
-    return started
+    return start_id
 
 
 def fill(experiment_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Name, TrackerProgress]:
@@ -122,19 +122,19 @@ def fill(experiment_dir: Path, names: Sequence[Name], *, live: bool) -> dict[Nam
     `live`: follow the journal until the experiment ends. A tracker that failed has the state "failed" and a one-line
     detail.
     """
-    started = uuid4().hex
-    words = ("--live", started) if live else (started,)
+    start_id = uuid4().hex
+    words = ("--live", start_id) if live else (start_id,)
     children: dict[Name, subprocess.Popen[bytes]] = {}
     try:
         for name in names:
             children[name] = _begin(experiment_dir, name, *words)
-        statuses = {name: _wait(experiment_dir, name, child, started) for name, child in children.items()}
+        statuses = {name: _wait(experiment_dir, name, child, start_id) for name, child in children.items()}
     except BaseException:
         for child in children.values():
             child.kill()
             child.wait()
         raise
-    return {name: _outcome(experiment_dir, name, status, started) for name, status in statuses.items()}
+    return {name: _outcome(experiment_dir, name, status, start_id) for name, status in statuses.items()}
 
 
 def _begin(experiment_dir: Path, name: Name, *words: str, outlives: bool = False) -> subprocess.Popen[bytes]:
@@ -143,8 +143,8 @@ def _begin(experiment_dir: Path, name: Name, *words: str, outlives: bool = False
     If the tracker `outlives` this process, it is started by a shell that exits at once, so that no process has to wait
     for the tracker.
     """
-    where = str(experiment_dir.absolute())
-    command = child_command("esper_ab.trackers.process", where, name, *words, outlives=outlives)
+    directory = str(experiment_dir.absolute())
+    command = child_command("esper_ab.trackers.process", directory, name, *words, outlives=outlives)
     if outlives:
         command = ["sh", "-c", '"$@" </dev/null &', "sh", *command]
     with os.fdopen(open_log(experiment_dir, name), "ab") as log:
@@ -158,9 +158,9 @@ def _begin(experiment_dir: Path, name: Name, *words: str, outlives: bool = False
         )
 
 
-def _outcome(experiment_dir: Path, name: Name, status: int, started: str) -> TrackerProgress:
+def _outcome(experiment_dir: Path, name: Name, status: int, start_id: str) -> TrackerProgress:
     """Return the last progress of a tracker's process that ended with `status`."""
-    progress = read_progress(experiment_dir, name, started)
+    progress = read_progress(experiment_dir, name, start_id)
     if progress is None or (status and not progress.detail):
         return TrackerProgress(state="failed", detail=f"its process ended with status {status}")
     if status:
@@ -168,22 +168,22 @@ def _outcome(experiment_dir: Path, name: Name, status: int, started: str) -> Tra
     return progress
 
 
-def _wait(experiment_dir: Path, name: Name, child: subprocess.Popen[bytes], started: str) -> int:
+def _wait(experiment_dir: Path, name: Name, child: subprocess.Popen[bytes], start_id: str) -> int:
     """Return the exit status of a tracker's process; warn if it takes long to report any progress."""
     with suppress(subprocess.TimeoutExpired):
         return child.wait(_SILENT_S)
-    progress = read_progress(experiment_dir, name, started)
+    progress = read_progress(experiment_dir, name, start_id)
     if progress is None or not progress.lines:
-        why = "its library loads slowly on a busy machine"
+        reason = "its library loads slowly on a busy machine"
         if progress is not None and (server := server_of(name, read_settings(experiment_dir))):
-            why = f"{server} may be unreachable, or {why}"
-        _warn(f"{name} has reported nothing for {_SILENT_S:.0f} s and keeps trying: {why}")
+            reason = f"{server} may be unreachable, or {reason}"
+        _warn(f"{name} has reported nothing for {_SILENT_S:.0f} s and keeps trying: {reason}")
     return child.wait()
 
 
-def _describe_stop(experiment_dir: Path, name: str, why: str) -> str:
+def _describe_stop(experiment_dir: Path, name: str, reason: str) -> str:
     track = shell_command("track", experiment_dir)
-    return f"{name} has stopped: {why}; the experiment is unaffected, and `{track}` adds what is missing"
+    return f"{name} has stopped: {reason}; the experiment is unaffected, and `{track}` adds what is missing"
 
 
 def _warn(text: str) -> None:

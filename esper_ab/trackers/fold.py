@@ -32,12 +32,12 @@ def unix_ms(wall_time: str) -> int:
 class Fold:
     """One pass over one journal for one tracker."""
 
-    def __init__(self, started: ExperimentStarted, wall_time: str, tracking: Tracking, tracker: Tracker) -> None:
+    def __init__(self, first_event: ExperimentStarted, wall_time: str, tracking: Tracking, tracker: Tracker) -> None:
         """Start the fold. `wall_time`: the wall time of the journal's first line."""
-        self.history: History = begin(started, keeps_records=False)
+        self.history: History = begin(first_event, keeps_records=False)
         self._tracker = tracker
         self._tags = tracking.tags
-        self._id = experiment_id(started, wall_time)
+        self._id = experiment_id(first_event, wall_time)
         self._began_ms = self._at_ms = unix_ms(wall_time)
         self._subjects: dict[str, Subject] = {}  # begun, by run
         self._over: set[str] = set()

@@ -27,29 +27,29 @@ def tell(
     experiment_dir: Path,
     tracking: Tracking,
     make: Callable[[str, str], Tracker],
-    moved: Callable[[int], None],
+    on_move: Callable[[int], None],
     *,
     live: bool,
 ) -> None:
     """Pass on all of the journal of `experiment_dir` to a tracker. `live`: continue until no process holds the folder.
 
-    `make` gets the experiment's name and the UTC date of its start, YYYYMMDD. `moved` gets the number of lines passed
+    `make` gets the experiment's name and the UTC date of its start, YYYYMMDD. `on_move` gets the number of lines passed
     on so far, after every event. Raises JournalError at a damaged line, and any exception that the tracker raises.
     """
-    reading, first = _begin(experiment_dir, patience_s=_FIRST_LINE_S if live else 0.0)
-    began = reading.wall_time
-    tracker = make(first.plan.experiment.name, f"{datetime.fromisoformat(began):%Y%m%d}")
-    fold = Fold(first, began, tracking, tracker)
+    journal_reading, first_event = _begin(experiment_dir, patience_s=_FIRST_LINE_S if live else 0.0)
+    begin_time = journal_reading.wall_time
+    tracker = make(first_event.plan.experiment.name, f"{datetime.fromisoformat(begin_time):%Y%m%d}")
+    fold = Fold(first_event, begin_time, tracking, tracker)
     while True:
         held = holder(experiment_dir) is not None  # before reading, so that no last event is missed
-        for event in reading:
-            fold.add(event, reading.wall_time)
-            moved(reading.lines)
+        for event in journal_reading:
+            fold.add(event, journal_reading.wall_time)
+            on_move(journal_reading.lines)
         if not (live and held):
             break
         time.sleep(_POLL_S)
     fold.finish()
-    moved(reading.lines)
+    on_move(journal_reading.lines)
 
 
 def _begin(experiment_dir: Path, patience_s: float) -> tuple[Reading, ExperimentStarted]:
@@ -57,10 +57,10 @@ def _begin(experiment_dir: Path, patience_s: float) -> tuple[Reading, Experiment
     deadline = time.monotonic() + patience_s
     while True:
         if (experiment_dir / JOURNAL_NAME).is_file():
-            reading = follow(experiment_dir / JOURNAL_NAME)
-            first = next(reading, None)
-            if isinstance(first, ExperimentStarted):
-                return reading, first
+            journal_reading = follow(experiment_dir / JOURNAL_NAME)
+            first_event = next(journal_reading, None)
+            if isinstance(first_event, ExperimentStarted):
+                return journal_reading, first_event
         if time.monotonic() >= deadline:
             raise EsperError(f"{experiment_dir / JOURNAL_NAME} does not begin with experiment_started")
         time.sleep(_POLL_S)

@@ -50,12 +50,12 @@ def tracking_text(experiment_dir: Path, trackers: tuple[TrackerNow, ...]) -> lis
     return [f"  tracker {visible_line(_line(experiment_dir, tracker))}" for tracker in trackers]
 
 
-def _line(experiment_dir: Path, now: TrackerNow) -> str:
-    line = f"{now.tracker}: {now.state}, {counted(now.lines, 'journal line')}"
-    if now.where:
-        line += f" in {now.where}"
-    if now.state not in ("failed", "gone"):
+def _line(experiment_dir: Path, tracker_state: TrackerNow) -> str:
+    line = f"{tracker_state.tracker}: {tracker_state.state}, {counted(tracker_state.lines, 'journal line')}"
+    if tracker_state.where:
+        line += f" in {tracker_state.where}"
+    if tracker_state.state not in ("failed", "gone"):
         return line
-    if now.detail:
-        line += f": {now.detail}"
+    if tracker_state.detail:
+        line += f": {tracker_state.detail}"
     return f"{line}; `{shell_command('track', experiment_dir)}` adds what is missing"

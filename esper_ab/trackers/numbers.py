@@ -29,12 +29,12 @@ def identity(*parts: str) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:_ID_DIGITS]
 
 
-def experiment_id(started: ExperimentStarted, began: str) -> str:
+def experiment_id(first_event: ExperimentStarted, begin_time: str) -> str:
     """Return an id that is equal for all copies of a journal and new for each execution of a plan.
 
-    `began`: the journal's first wall time.
+    `begin_time`: the journal's first wall time.
     """
-    return identity(started.plan.digest, began)
+    return identity(first_event.plan.digest, begin_time)
 
 
 def episode_numbers(record: EpisodeRecord) -> dict[str, float]:
@@ -141,12 +141,12 @@ def experiment_settings(history: History) -> dict[str, Scalar]:
     return {"plan": history.plan.digest, **dict(_flat(tree)), **differences}
 
 
-def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Scalar]]:
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Scalar]]:
     for key, value in tree.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{above}{key}.")
+            yield from _flat(value, f"{prefix}{key}.")
         else:
-            yield f"{above}{key}", _scalar(value)
+            yield f"{prefix}{key}", _scalar(value)
 
 
 def _scalar(value: Any) -> Scalar:

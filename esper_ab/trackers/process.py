@@ -36,12 +36,12 @@ _QUIET = {"WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true", "DO_NOT_TRAC
 class _Work:
     """Runs one tracker and keeps its progress file."""
 
-    def __init__(self, experiment_dir: Path, name: Name, started: str) -> None:
+    def __init__(self, experiment_dir: Path, name: Name, start_id: str) -> None:
         self._experiment_dir = experiment_dir
         self._name = name
-        before = read_progress(experiment_dir, name)
-        where = before.where if before else ""
-        self._progress = TrackerProgress(state="starting", where=where, pid=os.getpid(), started=started)
+        progress_before = read_progress(experiment_dir, name)
+        destination = progress_before.where if progress_before else ""
+        self._progress = TrackerProgress(state="starting", where=destination, pid=os.getpid(), started=start_id)
         self._moved_at = time.monotonic()
         self._reported_at = -_SAY_S
 
@@ -58,12 +58,12 @@ class _Work:
             return self.fail(f"{type(error).__name__}: {error}")
         return 0
 
-    def fail(self, why: str) -> int:
+    def fail(self, reason: str) -> int:
         """Report a failure in one line, as far as a full disk permits; return the exit status.
 
         Credentials are removed, because a library's error may include an address that contains them.
         """
-        line = visible_line(" ".join(without_credentials(why).split()))[:500]
+        line = visible_line(" ".join(without_credentials(reason).split()))[:500]
         with suppress(OSError):
             sys.stderr.write(f"error: {self._name}: {line}\n")
             sys.stderr.flush()
@@ -76,12 +76,12 @@ class _Work:
         free_since: float | None = None
         while True:
             time.sleep(_WATCH_S)
-            now = time.monotonic()
+            now_s = time.monotonic()
             if holder(self._experiment_dir) is not None:
                 free_since = None
             elif free_since is None:
-                free_since = now
-            if free_since is not None and now - max(free_since, self._moved_at) > _END_S:
+                free_since = now_s
+            if free_since is not None and now_s - max(free_since, self._moved_at) > _END_S:
                 os._exit(self.fail(f"no progress for {_END_S:.0f} s after the run ended"))
 
     def _make(self, name: str, date: str) -> Tracker:
@@ -111,7 +111,7 @@ class _Work:
         self._reported_at = time.monotonic()
 
 
-def main(experiment_dir: Path, name: Name, *, live: bool, started: str = "") -> int:
+def main(experiment_dir: Path, name: Name, *, live: bool, start_id: str = "") -> int:
     """Run a tracker; return 0 if it has stored everything, 1 after a failure, 3 if another process runs it."""
     os.nice(_NICE)
     warnings.simplefilter("ignore")  # the libraries' warnings
@@ -120,7 +120,7 @@ def main(experiment_dir: Path, name: Name, *, live: bool, started: str = "") -> 
         if time.monotonic() > deadline:
             return 3
         time.sleep(_WATCH_S)
-    work = _Work(experiment_dir, name, started)
+    work = _Work(experiment_dir, name, start_id)
     if live:
         threading.Thread(target=work.watch, daemon=True).start()
     status = work.carry_out(live=live)
@@ -130,6 +130,6 @@ def main(experiment_dir: Path, name: Name, *, live: bool, started: str = "") -> 
 
 if __name__ == "__main__":
     chosen = next(name for name in NAMES if name == sys.argv[2])
-    status = main(Path(sys.argv[1]), chosen, live="--live" in sys.argv[3:], started=sys.argv[-1])
+    status = main(Path(sys.argv[1]), chosen, live="--live" in sys.argv[3:], start_id=sys.argv[-1])
     sys.stdout.flush()
     os._exit(status)  # skips the libraries' exit handlers, which may hang

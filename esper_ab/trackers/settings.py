@@ -35,14 +35,14 @@ class Tracking(msgspec.Struct, frozen=True, kw_only=True):
 
 def wanted(tracking: Tracking) -> tuple[Name, ...]:
     """Return the names of the requested trackers."""
-    asked = {"wandb": tracking.wandb != "off", "tensorboard": tracking.tensorboard}
-    return tuple(name for name in NAMES if asked[name])
+    wanted_by_name = {"wandb": tracking.wandb != "off", "tensorboard": tracking.tensorboard}
+    return tuple(name for name in NAMES if wanted_by_name[name])
 
 
-def wandb_mode(flag: str, asked: str | None) -> Literal["online", "offline"]:
+def wandb_mode(flag: str, asked_mode: str | None) -> Literal["online", "offline"]:
     """Return the mode given by `flag`, else by WANDB_MODE, else online. Raises UsageError for an unknown mode."""
-    origin = flag if asked else "WANDB_MODE"
-    mode = asked or os.environ.get("WANDB_MODE") or "online"
+    origin = flag if asked_mode else "WANDB_MODE"
+    mode = asked_mode or os.environ.get("WANDB_MODE") or "online"
     if mode == "online":
         return "online"
     if mode == "offline":

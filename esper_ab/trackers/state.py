@@ -63,13 +63,13 @@ def write_progress(experiment_dir: Path, name: Name, progress: TrackerProgress) 
     write_below(experiment_dir, f"{FOLDER}/{name}.json", msgspec.json.encode(progress) + b"\n")
 
 
-def read_progress(experiment_dir: Path, name: Name, started: str | None = None) -> TrackerProgress | None:
-    """Read a tracker's progress file; None if it is missing, invalid, or not from the process that `started` marks."""
+def read_progress(experiment_dir: Path, name: Name, start_id: str | None = None) -> TrackerProgress | None:
+    """Read a tracker's progress file; None if it is missing, invalid, or not from the process that `start_id` marks."""
     try:
         progress = _decode_progress(read_regular(experiment_dir / FOLDER / f"{name}.json"))
     except (OSError, *UNREADABLE):
         return None
-    return progress if started in (None, progress.started) else None
+    return progress if start_id in (None, progress.started) else None
 
 
 def take(experiment_dir: Path, name: Name) -> int | None:

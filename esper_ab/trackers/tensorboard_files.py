@@ -68,8 +68,8 @@ class TensorBoardFiles:
         self._put(subject, began_s, file_version=_VERSION)
         self._put(subject, began_s, summary=_settings(subject.settings, subject, began_s))
 
-    def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
-        self._put(subject, at_ms / 1000, step=step, summary=_scalars(numbers))
+    def log(self, subject: Subject, step: int, numbers: dict[str, float], time_ms: int) -> None:
+        self._put(subject, time_ms / 1000, step=step, summary=_scalars(numbers))
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
         texts = {**conclusion.words, "outcome": conclusion.state}
@@ -81,8 +81,8 @@ class TensorBoardFiles:
         for file in self._files.values():
             file.close()
 
-    def _put(self, subject: Subject, at_s: float, **fields: Any) -> None:
-        event = event_pb2.Event(wall_time=at_s, **fields)
+    def _put(self, subject: Subject, time_s: float, **fields: Any) -> None:
+        event = event_pb2.Event(wall_time=time_s, **fields)
         RecordWriter(self._files[subject.key]).write(event.SerializeToString(deterministic=True))
 
 
@@ -96,7 +96,7 @@ def _settings(settings: dict[str, Scalar], subject: Subject, began_s: float) -> 
     """Return the settings for the HPARAMS page, serialised deterministically, unlike the library's own summary."""
     summary = summary_v2.hparams_pb(settings, trial_id=subject.id, start_time_secs=began_s)
     for value in summary.value:
-        packed = value.metadata.plugin_data
-        data = plugin_data_pb2.HParamsPluginData.FromString(packed.content)
-        packed.content = data.SerializeToString(deterministic=True)
+        plugin_data = value.metadata.plugin_data
+        data = plugin_data_pb2.HParamsPluginData.FromString(plugin_data.content)
+        plugin_data.content = data.SerializeToString(deterministic=True)
     return summary

@@ -45,7 +45,7 @@ class Tracker(Protocol):
     def begin(self, subject: Subject) -> None:
         """Begin a subject; called before any other call about it."""
 
-    def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
+    def log(self, subject: Subject, step: int, numbers: dict[str, float], time_ms: int) -> None:
         """Store the numbers of one training episode."""
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:

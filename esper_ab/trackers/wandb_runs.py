@@ -50,10 +50,10 @@ class WandbRuns:
         if subject.key != COMPARISON and not self._is_done(subject):  # the comparison has no data before its conclusion
             self._start(subject)
 
-    def log(self, subject: Subject, step: int, numbers: dict[str, float], at_ms: int) -> None:
+    def log(self, subject: Subject, step: int, numbers: dict[str, float], time_ms: int) -> None:
         run = self._open.get(subject.key)
         if run is not None and step >= run.starting_step:
-            run.log({**numbers, "_timestamp": at_ms / 1000}, step=step)
+            run.log({**numbers, "_timestamp": time_ms / 1000}, step=step)
 
     def conclude(self, subject: Subject, conclusion: Conclusion) -> None:
         summary = {**conclusion.numbers, **conclusion.words, "outcome": conclusion.state}
@@ -111,10 +111,10 @@ class WandbRuns:
 
     def _is_done(self, subject: Subject, mark: str | None = None) -> bool:
         """True if the run still exists and was written completely, with the conclusion that has this mark."""
-        done = self._done.get(subject.key)
-        if done is None or done["id"] != subject.id or done["to"] != self._destination:
+        done_subject = self._done.get(subject.key)
+        if done_subject is None or done_subject["id"] != subject.id or done_subject["to"] != self._destination:
             return False
-        if mark is not None and mark != done["mark"]:
+        if mark is not None and mark != done_subject["mark"]:
             return False
         if self._tracking.wandb != "offline":
             return True

@@ -87,8 +87,8 @@ class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
         return _replace_scale(self.design, OF_MEAN, _worst_mean(self.scales))
 
 
-def _replace_scale(design: Design, scale: Scale, worst: float | None) -> Design:
-    return msgspec.structs.replace(design, margin=scale.margin, measures=scale.measures, worst=worst)
+def _replace_scale(design: Design, scale: Scale, worst_outcome: float | None) -> Design:
+    return msgspec.structs.replace(design, margin=scale.margin, measures=scale.measures, worst=worst_outcome)
 
 
 def make_plan(
@@ -115,19 +115,19 @@ def make_plan(
 def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale], rule: Rule) -> Design:
     """Make the design of all comparisons in every task of `scales` and, with several tasks, of their mean."""
     _check_rule(groups, replicates, rule)
-    compared: list[Contrast] = []
+    compared_pairs: list[Contrast] = []
     for scale in scales:
-        compared += contrasts(groups, rule.control, scale.task)
+        compared_pairs += contrasts(groups, rule.control, scale.task)
     whole = scales[0]
     if len(scales) > 1:
-        compared += contrasts(groups, rule.control, MEAN)
+        compared_pairs += contrasts(groups, rule.control, MEAN)
         whole = OF_MEAN
     looks = rule.looks or default_looks(replicates)
     sides = ((0, 1),) * replicates
     boundaries: tuple[Boundary, ...] = ()
     futility = None
     if replicates >= LEAST_PAIRS:
-        boundaries = boundaries_of(rule.alpha, len(compared), sides, 1, looks)
+        boundaries = boundaries_of(rule.alpha, len(compared_pairs), sides, 1, looks)
         if rule.futility:
             futility = futility_of(rule.futility, sides, 1, looks)
     return Design(
@@ -136,7 +136,7 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
         alpha=rule.alpha,
         margin=whole.margin,
         measures=whole.measures,
-        comparisons=tuple(compared),
+        comparisons=tuple(compared_pairs),
         positions=1,
         adjusted=False,
         early_stop=rule.early_stop,
@@ -151,10 +151,10 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
 
 def _worst_mean(scales: Sequence[Scale]) -> float | None:
     """Return the mean of all worst outcomes, each in units of its task's margin; None unless all are declared."""
-    worst = [scale.outcome.sign * scale.worst / scale.margin for scale in scales if scale.worst is not None]
-    if len(worst) < len(scales):
+    worst_values = [scale.outcome.sign * scale.worst / scale.margin for scale in scales if scale.worst is not None]
+    if len(worst_values) < len(scales):
         return None
-    return fsum(worst) / len(worst)
+    return fsum(worst_values) / len(worst_values)
 
 
 def sha256_of(content: bytes) -> str:

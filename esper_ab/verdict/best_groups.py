@@ -63,7 +63,7 @@ class BestGroups(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def among(self) -> tuple[str, ...]:
         """The groups that may be the best, the best mean first."""
-        return tuple(standing.group for standing in self.groups if standing.may_be_best)
+        return tuple(group_standing.group for group_standing in self.groups if group_standing.may_be_best)
 
 
 class _Pair(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,12 +97,12 @@ def best_groups(
         pairs[contrast] = _pair(design, contrast, progress.pairings[contrast], comparisons[contrast])
     if all(math.isinf(pair.most_a) and math.isinf(pair.most_b) for pair in pairs.values()):
         return None
-    lost = _lost({contrast: progress.pairings[contrast] for contrast in contrasts})
+    lost_counts = _lost({contrast: progress.pairings[contrast] for contrast in contrasts})
     samples = _samples(plan, observations, {contrast: progress.pairings[contrast] for contrast in contrasts})
-    standings = _standings(plan, pairs, samples, lost)
+    standings = _standings(plan, pairs, samples, lost_counts)
     if standings is None:
         return None
-    best = BestGroups(
+    best_set = BestGroups(
         task=task,
         confidence=1.0 - plan.design.alpha,
         headline="",
@@ -110,29 +110,29 @@ def best_groups(
         groups=standings,
     )
     asked = comparisons[contrasts[0]].question.items
-    return msgspec.structs.replace(best, headline=_headline(best, design, asked))
+    return msgspec.structs.replace(best_set, headline=_headline(best_set, design, asked))
 
 
 def _design(plan: AnalysisPlan, contrast: Contrast) -> Design:
     """Return the design of comparisons with the best: each group in turn is a control, with one-sided tests."""
     alpha = 2.0 * plan.design.alpha  # both sides
     looks = plan.design.looks
-    others = len(plan.groups) - 1
+    other_count = len(plan.groups) - 1
     return msgspec.structs.replace(
         plan.design_of(contrast),
         alpha=alpha,
-        comparisons=plan.design.comparisons[:others],
-        boundaries=boundaries_of(alpha, others, ((0, 1),) * looks[-1], 1, looks),
+        comparisons=plan.design.comparisons[:other_count],
+        boundaries=boundaries_of(alpha, other_count, ((0, 1),) * looks[-1], 1, looks),
         evidence=1.0 / alpha,
     )
 
 
 def _pair(design: Design, contrast: Contrast, pairing: Pairing, comparison: Comparison) -> _Pair:
     """Test one pair of groups, without and with its lost runs."""
-    nothing = _Pair(winner="", most_a=math.inf, most_b=math.inf)
+    empty_pair = _Pair(winner="", most_a=math.inf, most_b=math.inf)
     look = take_look(design, design.looks[-1], pairing.pairs, len(design.comparisons), pairing.items)
     if look.low is None or look.high is None or not comparison.sample.suffices or _capped(comparison):
-        return nothing
+        return empty_pair
     most_a = max(_most(look, design)[0], _limits_with_losses(design, look, pairing, against_a=False)[0])
     most_b = max(_most(look, design)[1], _limits_with_losses(design, look, pairing, against_a=True)[1])
     return _Pair(winner=_winner(design, contrast, look, pairing), most_a=most_a, most_b=most_b)
@@ -151,8 +151,8 @@ def _winner(design: Design, contrast: Contrast, look: Look, pairing: Pairing) ->
     progress = ComparisonProgress(
         looks=(look,), decision="crossed", decided_at=look.replicates, direction=direction, finished=True
     )
-    with_losses = imputed(design, pairing.pairs, progress, pairing.lost, pairing.items)
-    if with_losses is not None and not with_losses.survives:
+    retest = imputed(design, pairing.pairs, progress, pairing.lost, pairing.items)
+    if retest is not None and not retest.survives:
         return ""
     return contrast.a if direction * design.outcome.sign > 0.0 else contrast.b
 
@@ -167,61 +167,61 @@ def _most(look: Look, design: Design) -> tuple[float, float]:
 
 def _limits_with_losses(design: Design, look: Look, pairing: Pairing, *, against_a: bool) -> tuple[float, float]:
     """Return the limits with lost runs counted against one group; infinite if no worst outcome stands for them."""
-    lost = pairing.lost
-    if not lost.a and not lost.b:
+    losses = pairing.lost
+    if not losses.a and not losses.b:
         return _most(look, design)
-    if design.worst is None and (lost.a if against_a else lost.b):
+    if design.worst is None and (losses.a if against_a else losses.b):
         return math.inf, math.inf
-    full, _, _ = completed(design, pairing.pairs, lost.replicates, against_a=against_a)
-    return _most(retake_look(design, look, full, pairing.items), design)
+    completed_data, _, _ = completed(design, pairing.pairs, losses.replicates, against_a=against_a)
+    return _most(retake_look(design, look, completed_data, pairing.items), design)
 
 
 def _standings(
     plan: AnalysisPlan,
     pairs: Mapping[Contrast, _Pair],
     samples: Mapping[str, Floats],
-    lost: Mapping[str, int],
+    lost_counts: Mapping[str, int],
 ) -> tuple[GroupStanding, ...] | None:
     """Return all groups, the best mean first; None if no group is left that may be the best."""
     sign = plan.design_of(next(iter(pairs))).outcome.sign
     place = {group: number for number, group in enumerate(plan.groups)}
-    better = np.zeros((len(place), len(place)), dtype=np.bool_)
-    most = np.full((len(place), len(place)), np.inf)
+    better_mask = np.zeros((len(place), len(place)), dtype=np.bool_)
+    upper_limits = np.full((len(place), len(place)), np.inf)
     for contrast, pair in pairs.items():
         a = place[contrast.a]
         b = place[contrast.b]
-        better[a, b] = pair.winner == contrast.a
-        better[b, a] = pair.winner == contrast.b
-        most[a, b] = pair.most_a
-        most[b, a] = pair.most_b
-    candidates = may_be_best(better, most)
+        better_mask[a, b] = pair.winner == contrast.a
+        better_mask[b, a] = pair.winner == contrast.b
+        upper_limits[a, b] = pair.most_a
+        upper_limits[b, a] = pair.most_b
+    candidates = may_be_best(better_mask, upper_limits)
     if candidates is None:
         return None
-    among, behind = candidates
+    best_mask, distances = candidates
     standings = []
     for group, number in place.items():
         if not samples[group].size:
             return None
-        limit = float(behind[number])
-        standing = GroupStanding(
+        limit = float(distances[number])
+        group_standing = GroupStanding(
             group=group,
             runs=len(samples[group]),
-            lost=lost[group],
+            lost=lost_counts[group],
             mean=fmean(samples[group].tolist()),
-            may_be_best=bool(among[number]),
+            may_be_best=bool(best_mask[number]),
             behind=None if math.isinf(limit) else limit,
         )
-        standings.append(standing)
-    return tuple(sorted(standings, key=lambda standing: -sign * standing.mean))
+        standings.append(group_standing)
+    return tuple(sorted(standings, key=lambda group_standing: -sign * group_standing.mean))
 
 
 def _lost(pairings: Mapping[Contrast, Pairing]) -> dict[str, int]:
     """Return the number of lost runs of each group, those without a row included."""
-    lost: dict[str, int] = {}
+    lost_counts: dict[str, int] = {}
     for contrast, pairing in pairings.items():
-        lost[contrast.a] = max(lost.get(contrast.a, 0), pairing.lost.a)
-        lost[contrast.b] = max(lost.get(contrast.b, 0), pairing.lost.b)
-    return lost
+        lost_counts[contrast.a] = max(lost_counts.get(contrast.a, 0), pairing.lost.a)
+        lost_counts[contrast.b] = max(lost_counts.get(contrast.b, 0), pairing.lost.b)
+    return lost_counts
 
 
 def _samples(plan: AnalysisPlan, observations: Observations, pairings: Mapping[Contrast, Pairing]) -> dict[str, Floats]:
@@ -236,21 +236,21 @@ def _samples(plan: AnalysisPlan, observations: Observations, pairings: Mapping[C
     return samples
 
 
-def _headline(best: BestGroups, design: Design, asked: AskedItems | None) -> str:
+def _headline(best_set: BestGroups, design: Design, asked: AskedItems | None) -> str:
     """Say which groups may be the best, how far the leader is behind at most, and what this says nothing about."""
     of_checkpoints = asked is not None and asked.level == "checkpoints"
-    among = best.among
-    with_confidence = f"{opened(asked)}{'with' if asked else 'With'} {percent(best.confidence)} confidence"
-    everything = f"these {len(best.groups)} {'checkpoints' if of_checkpoints else 'groups'}"
-    by_mean = " by the mean over tasks" if best.task == MEAN else ""
-    if len(among) == 1:
-        sentences = [f"{with_confidence} the best of {everything}{by_mean} is {among[0]}."]
-    elif len(among) < len(best.groups):
-        sentences = [f"{with_confidence} the best of {everything}{by_mean} is among {_listed(among)}."]
+    best_names = best_set.among
+    with_confidence = f"{opened(asked)}{'with' if asked else 'With'} {percent(best_set.confidence)} confidence"
+    everything = f"these {len(best_set.groups)} {'checkpoints' if of_checkpoints else 'groups'}"
+    by_mean = " by the mean over tasks" if best_set.task == MEAN else ""
+    if len(best_names) == 1:
+        sentences = [f"{with_confidence} the best of {everything}{by_mean} is {best_names[0]}."]
+    elif len(best_names) < len(best_set.groups):
+        sentences = [f"{with_confidence} the best of {everything}{by_mean} is among {_listed(best_names)}."]
     else:
         sentences = [f"{with_confidence} none of {everything} can be ruled out as the best{by_mean}."]
-    leader = best.groups[0]
-    if len(among) > 1 and leader.behind is not None and leader.may_be_best:
+    leader = best_set.groups[0]
+    if len(best_names) > 1 and leader.behind is not None and leader.may_be_best:
         behind = design.size(leader.behind)
         sentences.append(f"{leader.group}, with the best mean, is at most {behind} worse than the best.")
     if of_checkpoints:
@@ -267,18 +267,22 @@ def _listed(groups: Sequence[str]) -> str:
 def _caveats(design: Design, standings: Sequence[GroupStanding], comparisons: Sequence[Comparison]) -> Iterator[str]:
     """Yield why groups are not ruled out, apart from their outcomes."""
     row = comparisons[0].question.row
-    lost = [standing.group for standing in standings if standing.lost]
-    if lost and design.worst is None:
+    groups_with_losses = [group_standing.group for group_standing in standings if group_standing.lost]
+    if groups_with_losses and design.worst is None:
         yield (
-            f"{row.capitalize()}s of {_listed(lost)} were lost. Without a worst outcome (--worst), a group that lost "
+            f"{row.capitalize()}s of {_listed(groups_with_losses)} were lost. Without a worst outcome (--worst), a "
+            "group that lost "
             f"{row}s rules out no other, and how far it is behind is not known."
         )
-    elif lost:
-        yield f"Lost {row}s ({_listed(lost)}) count against every group that they would help to rule out another."
+    elif groups_with_losses:
+        yield (
+            f"Lost {row}s ({_listed(groups_with_losses)}) count against every group that they would help to rule out "
+            "another."
+        )
     least = LEAST_ITEMS if comparisons[0].about_checkpoints else LEAST_PAIRS
-    few = [standing.group for standing in standings if standing.runs < least]
-    if few:
-        yield f"With fewer than {least} {row}s, no group is ruled out, nor rules out another: {_listed(few)}."
-    capped = [(item.question.a, item.question.b) for item in comparisons if _capped(item)]
-    if capped:
-        yield f"Checks allow no verdict on {named(capped)}, so there neither rules out the other."
+    small_groups = [group_standing.group for group_standing in standings if group_standing.runs < least]
+    if small_groups:
+        yield f"With fewer than {least} {row}s, no group is ruled out, nor rules out another: {_listed(small_groups)}."
+    capped_pairs = [(item.question.a, item.question.b) for item in comparisons if _capped(item)]
+    if capped_pairs:
+        yield f"Checks allow no verdict on {named(capped_pairs)}, so there neither rules out the other."

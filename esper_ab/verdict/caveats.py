@@ -44,45 +44,46 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _progress_caveats(evidence: Evidence) -> Iterator[str]:
-    planned = evidence.question.planned
-    done = len(evidence.pairs)
-    if evidence.progress.finished or done >= planned or evidence.about_checkpoints:
+    planned_pairs = evidence.question.planned
+    complete_pairs = len(evidence.pairs)
+    if evidence.progress.finished or complete_pairs >= planned_pairs or evidence.about_checkpoints:
         return
-    complete = f"{done} of {planned} planned pairs are complete."
+    complete_words = f"{complete_pairs} of {planned_pairs} planned pairs are complete."
     if looks_to_come(evidence):
         yield (
-            f"{complete} Only planned looks give a verdict: looking at other times and stopping at a good moment "
+            f"{complete_words} Only planned looks give a verdict: looking at other times and stopping at a good moment "
             "raises the rate of false claims."
         )
     else:
-        yield complete  # under the anytime-valid rule, one may look after every pair
+        yield complete_words  # under the anytime-valid rule, one may look after every pair
 
 
 def _later_pairs_caveats(evidence: Evidence) -> Iterator[str]:
     """Give the mean of the pairs after the decision, and say whether they contradict it."""
     progress = evidence.progress
     difference = evidence.design.difference
-    later = progress.later
-    if not later:
+    later_pairs = progress.later
+    if not later_pairs:
         return
-    mean = _mean_difference(later)
-    mean_of_all = _mean_difference(evidence.pairs[: evidence.used].followed_by(later))
+    mean = _mean_difference(later_pairs)
+    overall_mean = _mean_difference(evidence.pairs[: evidence.used].followed_by(later_pairs))
     if progress.decision == "equivalent":
         contradicts = abs(mean) >= evidence.design.margin
     else:
         contradicts = mean * progress.direction < 0.0
-    total = n_pairs(evidence.used + len(later))
-    if len(later) == 1:
+    total = n_pairs(evidence.used + len(later_pairs))
+    if len(later_pairs) == 1:
         effect = "contradicts it" if contradicts else "is not used"
         yield (
             f"The pair after the decision {effect}: its difference is {difference(mean)}, the mean of all {total} "
-            f"{difference(mean_of_all)}."
+            f"{difference(overall_mean)}."
         )
         return
     effect = "contradict it" if contradicts else "are not used"
     yield (
-        f"The {n_pairs(len(later))} after the decision {effect}: their mean is {difference(mean)}, that of all {total} "
-        f"{difference(mean_of_all)}."
+        f"The {n_pairs(len(later_pairs))} after the decision {effect}: their mean is {difference(mean)}, that of all "
+        f"{total} "
+        f"{difference(overall_mean)}."
     )
 
 
@@ -97,12 +98,13 @@ def _row_caveats(evidence: Evidence) -> Iterator[str]:
     if question.recorded or evidence.samples is None or evidence.verdict not in CLAIMS or evidence.about_checkpoints:
         return
     samples = evidence.samples
-    lost = evidence.lost
-    counts = {question.a: len(samples.a) + lost.a, question.b: len(samples.b) + lost.b}
+    losses = evidence.lost
+    counts = {question.a: len(samples.a) + losses.a, question.b: len(samples.b) + losses.b}
     if counts[question.a] != counts[question.b]:
-        smaller, larger = sorted(counts, key=lambda group: counts[group])
+        smaller_group, larger_group = sorted(counts, key=lambda group: counts[group])
         yield (
-            f"{smaller} has {counts[smaller]} rows and {larger} {counts[larger]}: if runs of {smaller} failed and left "
+            f"{smaller_group} has {counts[smaller_group]} rows and {larger_group} {counts[larger_group]}: if runs of "
+            f"{smaller_group} failed and left "
             "no row, this compares survivors; give each failed run a row with an empty outcome."
         )
 
@@ -124,18 +126,19 @@ def _margin_caveats(evidence: Evidence) -> Iterator[str]:
 def _data_caveats(evidence: Evidence) -> Iterator[str]:
     """Name the deciding test unless it is the paired t-test, and what is unusual about the data."""
     if evidence.proportions is not None:
-        adjusted = ", not adjusted for device and start order" if evidence.design.adjusted else ""
+        adjustment_words = ", not adjusted for device and start order" if evidence.design.adjusted else ""
         success = f"{evidence.proportions.one:g}"
-        how = "an exact test and Newcombe's interval decide"
+        test_words = "an exact test and Newcombe's interval decide"
         if evidence.design.test == "z":
-            how = "the pooled z test at exact bounds and the score interval decide"
-        yield f"Every outcome is 0 or {success}: {how}{adjusted}."
+            test_words = "the pooled z test at exact bounds and the score interval decide"
+        yield f"Every outcome is 0 or {success}: {test_words}{adjustment_words}."
     if evidence.samples is not None:
-        few, many = sorted((len(evidence.samples.a), len(evidence.samples.b)))
-        if 1 < few < _FEW and 2 * few < many:
+        smaller_count, larger_count = sorted((len(evidence.samples.a), len(evidence.samples.b)))
+        if 1 < smaller_count < _FEW and 2 * smaller_count < larger_count:
             rows = f"{evidence.question.row}s"
             yield (
-                f"Unequal groups: the {few} {rows} of the smaller group limit precision, so more {rows} of the larger "
+                f"Unequal groups: the {smaller_count} {rows} of the smaller group limit precision, so more {rows} of "
+                "the larger "
                 "one hardly help."
             )
 
@@ -154,26 +157,26 @@ def _design_caveats(evidence: Evidence) -> Iterator[str]:
         yield _POSITIONS
     elif design.positions > 1 and not design.adjusted and evidence.used > 1:
         if design.too_few_to_adjust:
-            why = "too few pairs at the first look"
+            reason = "too few pairs at the first look"
         else:
-            why = "not estimable in this order"
-        yield f"Not adjusted for device and start order: {why}."
+            reason = "not estimable in this order"
+        yield f"Not adjusted for device and start order: {reason}."
     if progress.standing == "futile":
         yield "Stopped for futility: further pairs might have shown anything, including EQUIVALENT."
     if progress.decision == "crossed" and progress.decided_at is not None and design.early_stop:
-        overestimated = "early stopping overestimates differences on average."
+        stopping_words = "early stopping overestimates differences on average."
         if progress.looks[-1].bound_e is not None:
-            yield f"It stopped once the evidence sufficed; {overestimated}"
+            yield f"It stopped once the evidence sufficed; {stopping_words}"
         elif progress.decided_at < question.planned:
-            yield f"It was decided before the planned end; {overestimated}"
+            yield f"It was decided before the planned end; {stopping_words}"
 
 
 def routine(evidence: Evidence) -> tuple[str, ...]:
     """Return the caveats that describe how experiments of this kind are judged, not this particular result."""
-    always = (_POSITIONS, *_progress_caveats(evidence))
+    standing_caveats = (_POSITIONS, *_progress_caveats(evidence))
     if evidence.unseen is not None and evidence.unseen.survives:
-        return (*always, *collapse_caveats(evidence))
-    return always
+        return (*standing_caveats, *collapse_caveats(evidence))
+    return standing_caveats
 
 
 def statistic_caveats(evidence: Evidence) -> tuple[str, ...]:
@@ -194,15 +197,15 @@ def warnings(evidence: Evidence) -> tuple[str, ...]:
 
     Caveats on other statistics are left out, and so are those that hold for every experiment of this kind.
     """
-    elsewhere = (*statistic_caveats(evidence), *routine(evidence))
-    return tuple(text for text in caveats(evidence) if text not in elsewhere)
+    other_caveats = (*statistic_caveats(evidence), *routine(evidence))
+    return tuple(text for text in caveats(evidence) if text not in other_caveats)
 
 
 def context_of(evidence: Evidence) -> ComparisonContext:
     """Return the facts about the comparison that its descriptive statistics may use."""
     question = evidence.question
     verdict = evidence.verdict
-    last = evidence.last_look
+    last_look = evidence.last_look
     pairs = evidence.used
     if evidence.samples:
         pairs = max(len(evidence.samples.a), len(evidence.samples.b))
@@ -210,8 +213,8 @@ def context_of(evidence: Evidence) -> ComparisonContext:
         a=question.a,
         b=question.b,
         claimed=verdict in DIFFERENT,
-        alpha=last.alpha if last else question.alpha,
-        bound=last.bound_p if last and last.bound_p else question.alpha,
+        alpha=last_look.alpha if last_look else question.alpha,
+        bound=last_look.bound_p if last_look and last_look.bound_p else question.alpha,
         undecided=verdict is Verdict.INCONCLUSIVE and not evidence.capped_by and not evidence.proportions,
         unit=question.design.outcome.apart,
         digits=question.design.digits,
@@ -240,18 +243,21 @@ def _equal_outcomes_caveats(evidence: Evidence) -> Iterator[str]:
     """Explain why all pairs have the same difference, unless outcomes vary from seed to seed and it does not."""
     a = evidence.question.a
     b = evidence.question.b
-    first = evidence.pairs[0]
+    first_pair = evidence.pairs[0]
     value = evidence.design.value
     check = "look for a coarse or saturated outcome"
-    recorded = evidence.question.recorded  # by workers, whose seeds were seen to matter before the first run
-    though = ", though their records differ" if recorded else ""
+    has_records = evidence.question.recorded  # by workers, whose seeds were seen to matter before the first run
+    records_words = ", though their records differ" if has_records else ""
     if evidence.constant and not evidence.unmoved:
         return
     if evidence.constant:
-        if not recorded:
+        if not has_records:
             check = "check that the seed controls the randomness of these runs"
-        yield f"Every outcome of {a} is {value(first.a)} and every one of {b} {value(first.b)}{though}: {check}."
+        yield (
+            f"Every outcome of {a} is {value(first_pair.a)} and every one of {b} "
+            f"{value(first_pair.b)}{records_words}: {check}."
+        )
     elif evidence.unmoved:
-        yield f"Every outcome of {a} and {b} is {value(first.a)}{though}: {check}."
+        yield f"Every outcome of {a} and {b} is {value(first_pair.a)}{records_words}: {check}."
     else:
-        yield f"{a} and {b} have equal outcomes in every pair{though}: {check}."
+        yield f"{a} and {b} have equal outcomes in every pair{records_words}: {check}."

@@ -39,31 +39,34 @@ def unseen(
     if progress.standing not in ("crossed", "equivalent"):
         return None
     look = progress.looks[-1]
-    used = before(data, look.replicates)
-    rate = unseen_rate(len(used))
+    used_data = before(data, look.replicates)
+    rate = unseen_rate(len(used_data))
     if design.worst is None:
         return Unseen(rate=rate, worst=None, survives=None)
-    worst = design.outcome.worst((design.worst, *ends(used)))
-    ahead = progress.direction * design.outcome.sign
+    worst_outcome = design.outcome.worst((design.worst, *ends(used_data)))
+    lead = progress.direction * design.outcome.sign
     survives = True
-    if ahead >= 0.0:
-        survives = progress.upheld_by(retake_look(design, look, _collapsed(used, worst, of_a=True), items))
-    if survives and ahead <= 0.0:
-        survives = progress.upheld_by(retake_look(design, look, _collapsed(used, worst, of_a=False), items))
-    return Unseen(rate=rate, worst=worst, survives=survives)
+    if lead >= 0.0:
+        survives = progress.upheld_by(retake_look(design, look, _collapsed(used_data, worst_outcome, of_a=True), items))
+    if survives and lead <= 0.0:
+        survives = progress.upheld_by(
+            retake_look(design, look, _collapsed(used_data, worst_outcome, of_a=False), items)
+        )
+    return Unseen(rate=rate, worst=worst_outcome, survives=survives)
 
 
-def _collapsed(used: Data, worst: float, *, of_a: bool) -> Data:
-    """Add a pair in which one group (a if `of_a`, else b) has the outcome `worst` and the other group its mean outcome.
+def _collapsed(used_data: Data, worst_outcome: float, *, of_a: bool) -> Data:
+    """Add a pair in which one group (a if `of_a`, else b) has the outcome `worst_outcome` and the other group its mean
+    outcome.
 
     For unpaired runs, add only the run with the worst outcome.
     """
-    if isinstance(used, Samples):
+    if isinstance(used_data, Samples):
         if of_a:
-            return Samples(a=np.append(used.a, worst), b=used.b)
-        return Samples(a=used.a, b=np.append(used.b, worst))
+            return Samples(a=np.append(used_data.a, worst_outcome), b=used_data.b)
+        return Samples(a=used_data.a, b=np.append(used_data.b, worst_outcome))
     if of_a:
-        added = msgspec.structs.replace(used[0], a=worst, b=exact_sum(used.b) / len(used))
+        added_pair = msgspec.structs.replace(used_data[0], a=worst_outcome, b=exact_sum(used_data.b) / len(used_data))
     else:
-        added = msgspec.structs.replace(used[0], a=exact_sum(used.a) / len(used), b=worst)
-    return used.followed_by(Pairs.of([added]))
+        added_pair = msgspec.structs.replace(used_data[0], a=exact_sum(used_data.a) / len(used_data), b=worst_outcome)
+    return used_data.followed_by(Pairs.of([added_pair]))

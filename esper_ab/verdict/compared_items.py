@@ -71,24 +71,24 @@ class ComparedItems:
     def _scores_of_items(self, a: Floats, b: Floats, data: Data) -> ItemScores:
         """Return the scores of one checkpoint each; an item imputed to unpaired data is a cluster of its own."""
         if not isinstance(data, Samples):
-            places = data.replicate
-            tasks = None if self.tasks is None else self.tasks[places]
+            replicate_numbers = data.replicate
+            tasks = None if self.tasks is None else self.tasks[replicate_numbers]
             return ItemScores(
                 a=_unweighted(a, tasks),
                 b=_unweighted(b, tasks),
                 shared=True,
                 paired=False,
-                clusters=self.clusters[places],
+                clusters=self.clusters[replicate_numbers],
                 tasks=tasks,
             )
-        first = 1 + max(int(self.clusters.max()), int(self.clusters_b.max()))
+        first_cluster = 1 + max(int(self.clusters.max()), int(self.clusters_b.max()))
         return ItemScores(
             a=_unweighted(a, self.tasks),
             b=_unweighted(b, self.tasks_b),
             shared=False,
             paired=False,
-            clusters=_continued(self.clusters, a.size, first),
-            clusters_b=_continued(self.clusters_b, b.size, first + a.size),
+            clusters=_continued(self.clusters, a.size, first_cluster),
+            clusters_b=_continued(self.clusters_b, b.size, first_cluster + a.size),
             tasks=self.tasks,
             tasks_b=self.tasks_b,
         )
@@ -100,17 +100,19 @@ def _unweighted(values: Floats, tasks: Ints | None) -> Floats:
     return scores if tasks is None else scores / item_weights(scores, tasks)
 
 
-def _continued(clusters: Ints, size: int, first: int) -> Ints:
-    """Return `clusters` [size], with numbers from `first` on for those that are missing."""
-    return np.concatenate([clusters, np.arange(first, first + max(0, size - clusters.size))])[:size]
+def _continued(clusters: Ints, size: int, first_number: int) -> Ints:
+    """Return `clusters` [size], with numbers from `first_number` on for those that are missing."""
+    return np.concatenate([clusters, np.arange(first_number, first_number + max(0, size - clusters.size))])[:size]
 
 
-def _shifted(scores: Floats, places: Sequence[int], values: Floats, weights: Floats) -> Floats:
-    """Return the scores [values, items] at `places`, shifted to the outcomes `values`; see the module's docstring."""
+def _shifted(scores: Floats, replicate_numbers: Sequence[int], values: Floats, weights: Floats) -> Floats:
+    """Return the scores [values, items] at `replicate_numbers`, shifted to the outcomes `values`; see the module's
+    docstring.
+    """
     profile = np.nanmean(scores, axis=0)
     shares = weights / weights.sum()
     rows = []
-    for place, value in zip(places, values, strict=True):
+    for place, value in zip(replicate_numbers, values, strict=True):
         row = scores[place] if place < len(scores) else profile
         if np.isnan(row).any():
             row = profile

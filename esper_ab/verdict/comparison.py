@@ -82,47 +82,47 @@ def compare(
     `progress`: the looks taken at this comparison, from which alone the decision comes. `same_records`:
     whether the digests of both runs agree in every pair. `findings`: all findings of the audit.
     """
-    touching = tuple(finding for finding in findings if finding.touches(question.a, question.b))
+    touching_findings = tuple(finding for finding in findings if finding.touches(question.a, question.b))
     numbers = _numbers(question, before(pairing.pairs, sys.maxsize), progress, pairing.items)
-    return _judge(numbers, same_records, pairing.lost, touching)
+    return _judge(numbers, same_records, pairing.lost, touching_findings)
 
 
 def _numbers(question: Question, data: Data, progress: ComparisonProgress, items: ComparedItems | None) -> Numbers:
     """Compute all numbers that follow from the runs and the looks."""
     paired = not isinstance(data, Samples)
-    last = progress.last
-    used = data
+    last_look = progress.last
+    used_data = data
     alpha = question.alpha
-    if last is not None:
-        used = before(data, last.replicates)
-        alpha = last.alpha
-    a, b = outcomes(used)
-    effect = effect_of(question.design, used, items)
+    if last_look is not None:
+        used_data = before(data, last_look.replicates)
+        alpha = last_look.alpha
+    a, b = outcomes(used_data)
+    effect = effect_of(question.design, used_data, items)
     binary = isinstance(effect, Proportions)
-    plain = None
-    if used and paired and not binary:
-        plain = _plain(question.design, a, b, effect, 1.0 - alpha)
-    deciding = plain if effect is None else effect
-    needed = None
-    anew = None
-    spread_used = spread(effect)
-    if spread_used is not None:
-        needed = needed_here(question, progress, spread_used)
-        anew = needed_anew(question, progress, spread_used)
+    plain_effect = None
+    if used_data and paired and not binary:
+        plain_effect = _plain(question.design, a, b, effect, 1.0 - alpha)
+    deciding_effect = plain_effect if effect is None else effect
+    extension_need = None
+    new_plan_need = None
+    known_spread = spread(effect)
+    if known_spread is not None:
+        extension_need = needed_here(question, progress, known_spread)
+        new_plan_need = needed_anew(question, progress, known_spread)
     return Numbers(
         question=question,
         progress=progress,
         items=items,
         pairs=NO_PAIRS if isinstance(data, Samples) else data,
         samples=data if isinstance(data, Samples) else None,
-        used=len(used),
+        used=len(used_data),
         effect=effect,
-        plain=plain,
-        estimate=None if deciding is None else deciding.mean,
-        equivalence=_equivalence_tests(question, used, effect, last),
+        plain=plain_effect,
+        estimate=None if deciding_effect is None else deciding_effect.mean,
+        equivalence=_equivalence_tests(question, used_data, effect, last_look),
         descriptive=describe(a, b, question.rng_seed, lower=question.sign < 0.0, paired=paired, binary=binary),
-        pairs_needed=needed,
-        pairs_anew=anew,
+        pairs_needed=extension_need,
+        pairs_anew=new_plan_need,
     )
 
 
@@ -133,36 +133,38 @@ def _plain(design: Design, a: Floats, b: Floats, effect: Effect | None, level: f
     return paired_difference(a, b, level)
 
 
-def _equivalence_tests(question: Question, used: Data, effect: Effect | None, last: Look | None) -> Equivalence | None:
+def _equivalence_tests(
+    question: Question, used_data: Data, effect: Effect | None, last_look: Look | None
+) -> Equivalence | None:
     """Run both one-sided t-tests at the margin, at the bound of the last look; None if that is not possible."""
     if effect is None or isinstance(effect, Proportions):
         return None
-    a, b = outcomes(used)
-    if len(used) <= 1 or np.array_equal(a, b) or last is None or not last.equivalence_p:
+    a, b = outcomes(used_data)
+    if len(used_data) <= 1 or np.array_equal(a, b) or last_look is None or not last_look.equivalence_p:
         return None
-    return equivalence(effect, question.design.margin, last.equivalence_p)
+    return equivalence(effect, question.design.margin, last_look.equivalence_p)
 
 
-def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Finding, ...]) -> Comparison:
+def _judge(numbers: Numbers, same_records: bool, losses: Lost, findings: tuple[Finding, ...]) -> Comparison:
     """Apply the losses and the audit to the numbers."""
-    with_losses = imputed(numbers.design, numbers.data, numbers.progress, lost, numbers.items)
-    before_audit = _grounds_before_audit(numbers, same_records=same_records)
-    unaudited = decide_unaudited(before_audit)
-    caps = _caps(numbers, findings, with_losses, unaudited)
+    retest = imputed(numbers.design, numbers.data, numbers.progress, losses, numbers.items)
+    unaudited_grounds = _grounds_before_audit(numbers, same_records=same_records)
+    unaudited_verdict = decide_unaudited(unaudited_grounds)
+    caps = _caps(numbers, findings, retest, unaudited_verdict)
     grounds = msgspec.structs.replace(
-        before_audit,
+        unaudited_grounds,
         blocked=any(finding.weight == "blocks" for finding in findings),
         capped=bool(caps),
-        small=before_audit.small and _may_be_small(findings, with_losses),
+        small=unaudited_grounds.small and _may_be_small(findings, retest),
     )
     verdict = decide(grounds)
     interval = _interval_of(verdict, numbers)
     low, high, level = interval
-    most = _most_pairs(numbers, lost)
-    smallest = _smallest_resolvable(numbers, most)
+    most_pairs = _most_pairs(numbers, losses)
+    resolvable_difference = _smallest_resolvable(numbers, most_pairs)
     kind = None
     if verdict is Verdict.INCONCLUSIVE and not caps and numbers.progress.finished:
-        kind = _kind_of_inconclusive(numbers, interval, smallest)
+        kind = _kind_of_inconclusive(numbers, interval, resolvable_difference)
     return Comparison(
         question=numbers.question,
         progress=numbers.progress,
@@ -181,16 +183,16 @@ def _judge(numbers: Numbers, same_records: bool, lost: Lost, findings: tuple[Fin
         low=low,
         high=high,
         level=level,
-        most_pairs=most,
-        smallest_resolvable=smallest,
-        lost=lost,
-        imputed=with_losses,
+        most_pairs=most_pairs,
+        smallest_resolvable=resolvable_difference,
+        lost=losses,
+        imputed=retest,
         findings=findings,
         capped_by=caps,
-        limits_with_losses=limits_with_losses(numbers.design, numbers.data, numbers.progress, lost, numbers.items),
+        limits_with_losses=limits_with_losses(numbers.design, numbers.data, numbers.progress, losses, numbers.items),
         unseen=_unseen(verdict, numbers),
         inconclusive=kind,
-        unaudited=unaudited,
+        unaudited=unaudited_verdict,
         verdict=verdict,
     )
 
@@ -214,56 +216,56 @@ def _grounds_before_audit(numbers: Numbers, *, same_records: bool) -> Grounds:
     # Coarse or saturated outcomes can be equal although the records differ, so they do not show that the groups are
     # equal.
     pairs = numbers.pairs
-    all_equal = bool(pairs) and np.array_equal(pairs.a, pairs.b)
-    last = numbers.last_look
+    is_all_equal = bool(pairs) and np.array_equal(pairs.a, pairs.b)
+    last_look = numbers.last_look
     return Grounds(
         pairs=numbers.sample.size,
         least=numbers.sample.least,
-        identical=same_records and all_equal,
+        identical=same_records and is_all_equal,
         standing=numbers.progress.standing,
         direction=numbers.progress.direction * numbers.question.sign,
-        small=last is not None and last.small,
+        small=last_look is not None and last_look.small,
     )
 
 
 def _caps(
-    numbers: Numbers, findings: tuple[Finding, ...], with_losses: Imputed | None, unaudited: Verdict
+    numbers: Numbers, findings: tuple[Finding, ...], retest: Imputed | None, unaudited_verdict: Verdict
 ) -> tuple[str, ...]:
     """Return the reasons why the verdict is at most INCONCLUSIVE, one sentence each."""
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
-    if with_losses is not None and not with_losses.survives:
+    if retest is not None and not retest.survives:
         claims_equivalence = numbers.progress.decision == "equivalent"
-        caps.append(losses_cap(numbers.question, with_losses, small=claims_equivalence))
-    if unaudited is Verdict.EQUIVALENT:
+        caps.append(losses_cap(numbers.question, retest, small=claims_equivalence))
+    if unaudited_verdict is Verdict.EQUIVALENT:
         caps += [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
     return tuple(caps)
 
 
-def _may_be_small(findings: tuple[Finding, ...], with_losses: Imputed | None) -> bool:
+def _may_be_small(findings: tuple[Finding, ...], retest: Imputed | None) -> bool:
     """True if neither the audit nor the losses forbid the claim that a difference is smaller than the margin."""
     if any(finding.weight == "caps equivalence" for finding in findings):
         return False
-    return with_losses is None or with_losses.small
+    return retest is None or retest.small
 
 
-def _most_pairs(numbers: Numbers, lost: Lost) -> int | None:
+def _most_pairs(numbers: Numbers, losses: Lost) -> int | None:
     """Return the most pairs that the plan can still reach; None if there is no maximum."""
     question = numbers.question
     if question.open_ended:
         return None
-    return max(len(numbers.data), question.planned - len(lost.replicates))
+    return max(len(numbers.data), question.planned - len(losses.replicates))
 
 
-def _smallest_resolvable(numbers: Numbers, most: int | None) -> float | None:
-    """Return the smallest difference that `most` pairs detect; None if there is no maximum or no spread."""
-    spread_used = spread(numbers.effect)
-    if spread_used is None or most is None:
+def _smallest_resolvable(numbers: Numbers, most_pairs: int | None) -> float | None:
+    """Return the smallest difference that `most_pairs` pairs detect; None if there is no maximum or no spread."""
+    known_spread = spread(numbers.effect)
+    if known_spread is None or most_pairs is None:
         return None
-    return smallest_difference(numbers.question, numbers.progress, spread_used, most)
+    return smallest_difference(numbers.question, numbers.progress, known_spread, most_pairs)
 
 
 def _kind_of_inconclusive(
-    numbers: Numbers, interval: DifferenceInterval, smallest: float | None
+    numbers: Numbers, interval: DifferenceInterval, resolvable_difference: float | None
 ) -> Inconclusive | None:
     """Return the kind of INCONCLUSIVE (stopped for futility, or whether the margin was detectable); else None."""
     low, high, _ = interval
@@ -271,7 +273,7 @@ def _kind_of_inconclusive(
         return Inconclusive.FUTILE
     margin = numbers.design.margin
     within = low is not None and high is not None and max(-low, high) < margin
-    reached = low is not None and smallest is not None and smallest <= margin
+    reached = low is not None and resolvable_difference is not None and resolvable_difference <= margin
     if within or reached:
         return Inconclusive.BOUNDED
     if numbers.pairs_needed is not None:
@@ -281,8 +283,8 @@ def _kind_of_inconclusive(
 
 def _equivalence_interval(numbers: Numbers) -> DifferenceInterval:
     """Return the interval that EQUIVALENT rests on, at the comparison's initial share of alpha."""
-    last = numbers.progress.looks[-1]
+    last_look = numbers.progress.looks[-1]
     alpha = numbers.question.alpha
     if not numbers.proportions:
         alpha = 2.0 * alpha  # for two one-sided tests
-    return last.equivalence_low, last.equivalence_high, numbers.level_at(alpha)
+    return last_look.equivalence_low, last_look.equivalence_high, numbers.level_at(alpha)

@@ -34,19 +34,21 @@ def copies(groups: Mapping[str, ArrayLike], chance: float = NAMED) -> dict[str, 
     chance gives as many of them in at least this share of files.
     """
     of_groups = {group: floats(values) for group, values in groups.items()}
-    all_values = np.concatenate(list(of_groups.values()))
-    if not all_values.size:
+    all_outcomes = np.concatenate(list(of_groups.values()))
+    if not all_outcomes.size:
         return {}
-    ends = {float(all_values.min()), float(all_values.max())}
+    ends = {float(all_outcomes.min()), float(all_outcomes.max())}
     by_group = {}
     for group, values in of_groups.items():
-        repeated = {value: n for value, n in _repeated(values).items() if _significant(value) >= _DIGITS}
-        between = max((n for value, n in repeated.items() if value not in ends), default=0)
+        repeated_counts = {value: n for value, n in _repeated(values).items() if _significant(value) >= _DIGITS}
+        most_between = max((n for value, n in repeated_counts.items() if value not in ends), default=0)
         # A cap or a floor is reached more often than any other outcome.
-        kept = Counter({value: n for value, n in repeated.items() if value not in ends or n <= between})
-        equal_pairs = sum(math.comb(n, 2) for n in kept.values())
-        if kept and _probability_by_chance(equal_pairs, values, all_values) < chance:
-            by_group[group] = kept
+        kept_counts = Counter(
+            {value: n for value, n in repeated_counts.items() if value not in ends or n <= most_between}
+        )
+        equal_pairs = sum(math.comb(n, 2) for n in kept_counts.values())
+        if kept_counts and _probability_by_chance(equal_pairs, values, all_outcomes) < chance:
+            by_group[group] = kept_counts
     return by_group
 
 
@@ -62,8 +64,8 @@ def equal_groups(a: ArrayLike, b: ArrayLike) -> bool:
     x = floats(a)
     if x.size < 2 or not np.array_equal(x, floats(b)) or not np.ptp(x):
         return False
-    fine = sum(_significant(value) >= _DIGITS for value in x.tolist())
-    return 2 * fine >= x.size
+    fine_count = sum(_significant(value) >= _DIGITS for value in x.tolist())
+    return 2 * fine_count >= x.size
 
 
 def near_copies(a: ArrayLike, b: ArrayLike) -> bool:
@@ -86,52 +88,52 @@ def _significant(value: float) -> int:
     return len(Decimal(repr(value)).normalize().as_tuple().digits)
 
 
-def _probability_by_chance(seen: int, values: Floats, all_values: Floats) -> float:
-    """Return the probability of at least `seen` pairs of equal `values` by chance, on the grid of `all_values`."""
-    distinct = np.unique(values)
-    whole = np.unique(all_values)
-    spread = float(np.std(distinct if distinct.size > 1 else whole))
+def _probability_by_chance(seen_pairs: int, values: Floats, all_outcomes: Floats) -> float:
+    """Return the chance of `seen_pairs` or more pairs of equal `values`, on the grid of `all_outcomes`."""
+    distinct_values = np.unique(values)
+    whole = np.unique(all_outcomes)
+    spread = float(np.std(distinct_values if distinct_values.size > 1 else whole))
     step = _step(whole)
     pairs = math.comb(len(values), 2)
     if spread <= 0.0:
         return 1.0
-    normal = pairs * step / (2.0 * math.sqrt(math.pi) * spread)
-    expected = max(normal, _expected_from_neighbours(distinct, step, pairs))
+    normal_count = pairs * step / (2.0 * math.sqrt(math.pi) * spread)
+    expected = max(normal_count, _expected_from_neighbours(distinct_values, step, pairs))
     if expected * _COARSE >= len(values):
         return 1.0
-    return _poisson_tail(seen, expected)
+    return _poisson_tail(seen_pairs, expected)
 
 
-def _expected_from_neighbours(distinct: Floats, step: float, pairs: int) -> float:
+def _expected_from_neighbours(distinct_values: Floats, step: float, pairs: int) -> float:
     """Return how many of `pairs` pairs coincide by chance if coincidences are as frequent as gaps of a few steps."""
-    if distinct.size < 2:
+    if distinct_values.size < 2:
         return 0.0
-    reach = np.searchsorted(distinct, distinct + (_WINDOW + 0.5) * step, side="right")
-    near = float(np.sum(reach - np.arange(distinct.size) - 1))
-    return pairs * near / math.comb(distinct.size, 2) / (2.0 * _WINDOW)
+    reach = np.searchsorted(distinct_values, distinct_values + (_WINDOW + 0.5) * step, side="right")
+    near_pairs = float(np.sum(reach - np.arange(distinct_values.size) - 1))
+    return pairs * near_pairs / math.comb(distinct_values.size, 2) / (2.0 * _WINDOW)
 
 
-def _poisson_tail(seen: int, expected: float) -> float:
-    """Return the probability of at least `seen` events of a Poisson distribution."""
-    if seen > expected + 10.0 * math.sqrt(expected) + 20.0:
+def _poisson_tail(seen_events: int, expected: float) -> float:
+    """Return the probability of at least `seen_events` events of a Poisson distribution."""
+    if seen_events > expected + 10.0 * math.sqrt(expected) + 20.0:
         return 0.0
     term = math.exp(-expected)
-    below = 0.0
-    for number in range(seen):
-        below += term
+    probability_below = 0.0
+    for number in range(seen_events):
+        probability_below += term
         term *= expected / (number + 1)
-    return max(0.0, 1.0 - below)
+    return max(0.0, 1.0 - probability_below)
 
 
-def _step(distinct: Floats) -> float:
+def _step(distinct_values: Floats) -> float:
     """Return the step of the grid of these outcomes: 1/n of k/n successes, or that of the last decimal place."""
-    sampled = distinct[:: max(1, distinct.size // _LOOKED_AT)]
-    places = max(-int(Decimal(repr(float(value))).as_tuple().exponent) for value in sampled)
+    sampled_values = distinct_values[:: max(1, distinct_values.size // _LOOKED_AT)]
+    decimal_places = max(-int(Decimal(repr(float(value))).as_tuple().exponent) for value in sampled_values)
     for scale in (1.0, 100.0):  # fractions, percentages
-        n = _trials(sampled / scale, 10.0**-places / scale)
+        n = _trials(sampled_values / scale, 10.0**-decimal_places / scale)
         if n:
             return scale / n
-    return 10.0**-places
+    return 10.0**-decimal_places
 
 
 def _trials(fractions: Floats, place: float) -> int:

@@ -34,17 +34,19 @@ def next_step(plan: AnalysisPlan, observations: Observations, progress: PlanProg
     """Say which runs the next look needs; "" if no look is left."""
     if plan.evaluation is not None:
         return next_trials(plan, observations, progress)
-    needed = [contrast for contrast, comparison in progress.comparisons.items() if not comparison.finished]
+    open_contrasts = [contrast for contrast, comparison in progress.comparisons.items() if not comparison.finished]
     looks = [look for look in plan.design.looks if look > progress.complete]
-    if not needed or not looks:
+    if not open_contrasts or not looks:
         return ""
-    missing: dict[str, list[str]] = {}  # by a list of replicates: the groups, with their tasks, that lack these
+    groups_by_gap: dict[str, list[str]] = {}  # by a list of replicates: the groups, with their tasks, that lack these
     for task, group in product(plan.tasks, plan.groups):
-        if any(group in contrast.groups and contrast.task in (task, MEAN) for contrast in needed):
-            wanted = plan.replicates[: looks[0]]
-            lacking = observations.rows.cells.lacking(group, task, wanted)
-            missing.setdefault(listed_short(lacking), []).append(f"{group}{_task_suffix(task)}")
-    runs = "; ".join(f"{replicates} of {listed_short(groups)}" for replicates, groups in missing.items() if replicates)
+        if any(group in contrast.groups and contrast.task in (task, MEAN) for contrast in open_contrasts):
+            wanted_replicates = plan.replicates[: looks[0]]
+            lacking_replicates = observations.rows.cells.lacking(group, task, wanted_replicates)
+            groups_by_gap.setdefault(listed_short(lacking_replicates), []).append(f"{group}{_task_suffix(task)}")
+    runs = "; ".join(
+        f"{replicates} of {listed_short(groups)}" for replicates, groups in groups_by_gap.items() if replicates
+    )
     return f"The next look is after {looks[0]} seeds: run {runs}."
 
 
@@ -54,9 +56,9 @@ def _task_suffix(task: str) -> str:
 
 def listed_short(names: Sequence[str]) -> str:
     """Join names; if there are many, show the first names and count the rest."""
-    unnamed = len(names) - _SHOWN
-    if unnamed > 0:
-        return f"{', '.join(names[:_SHOWN])}, and {unnamed} more"
+    unnamed_count = len(names) - _SHOWN
+    if unnamed_count > 0:
+        return f"{', '.join(names[:_SHOWN])}, and {unnamed_count} more"
     return ", ".join(names)
 
 
@@ -70,16 +72,16 @@ def _unplanned_names(plan: AnalysisPlan, observations: Observations) -> Iterator
 
     Rows with them are ignored.
     """
-    for kind, column, planned in (
+    for kind, column, planned_names in (
         ("group", observations.rows.group, plan.groups),
         ("task", observations.rows.task, plan.tasks),
         (observations.pair_column, observations.rows.replicate, plan.replicates),
     ):
-        known = frozenset(planned)
-        ignored = [name for name in column.names if name not in known]
-        if ignored:
-            names = listed_short([name or "(none)" for name in ignored])
-            rows = int(column.among(ignored).sum())
+        known = frozenset(planned_names)
+        ignored_names = [name for name in column.names if name not in known]
+        if ignored_names:
+            names = listed_short([name or "(none)" for name in ignored_names])
+            rows = int(column.among(ignored_names).sum())
             yield f"Not in the plan, so ignored: {kind} {names} ({counted(rows, 'row')})."
 
 
@@ -87,13 +89,14 @@ def _gaps_in_order(plan: AnalysisPlan, observations: Observations, cells: Cells)
     """Yield the runs that are missing although later runs of their group exist."""
     for task in plan.tasks:
         for group in plan.groups:
-            done = np.flatnonzero(cells.rows_of(group, task, plan.replicates) >= 0)
-            last = int(done.max(initial=0))
-            missing = cells.lacking(group, task, plan.replicates[:last])
-            if missing:
+            is_finished = np.flatnonzero(cells.rows_of(group, task, plan.replicates) >= 0)
+            last_done = int(is_finished.max(initial=0))
+            missing_replicates = cells.lacking(group, task, plan.replicates[:last_done])
+            if missing_replicates:
                 yield (
                     f"Out of order: {group}{_task_suffix(task)} has no run of {observations.pair_column} "
-                    f"{listed_short(missing)} but has later ones. Runs after a gap do not count; enter a failed run as "
+                    f"{listed_short(missing_replicates)} but has later ones. Runs after a gap do not count; enter a "
+                    "failed run as "
                     "a row with an empty outcome."
                 )
 
@@ -104,19 +107,19 @@ def _unused_runs(plan: AnalysisPlan, cells: Cells, progress: PlanProgress) -> It
         return
     for task in plan.tasks:
         for group in plan.groups:
-            own = [
+            group_comparisons = [
                 comparison
                 for contrast, comparison in progress.comparisons.items()
                 if group in contrast.groups and contrast.task in (task, MEAN)
             ]
-            if not own or any(comparison.decided_at is None for comparison in own):
+            if not group_comparisons or any(comparison.decided_at is None for comparison in group_comparisons):
                 continue
-            end = max(comparison.decided_at or 0 for comparison in own)
+            end = max(comparison.decided_at or 0 for comparison in group_comparisons)
             after = plan.replicates[end:]
             exists = cells.rows_of(group, task, after) >= 0
-            later = [name for name, run_exists in zip(after, exists.tolist(), strict=True) if run_exists]
-            if later:
+            later_replicates = [name for name, run_exists in zip(after, exists.tolist(), strict=True) if run_exists]
+            if later_replicates:
                 yield (
                     f"Not used: {group}{_task_suffix(task)} has runs beyond its first {end} seeds, at which all its "
-                    f"comparisons had been decided ({listed_short(later)})."
+                    f"comparisons had been decided ({listed_short(later_replicates)})."
                 )

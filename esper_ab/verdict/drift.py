@@ -20,16 +20,18 @@ def drift_findings(design: Design, contrast: Contrast, pairs: Pairs, remedy: str
     `remedy`: how to repeat the experiment, as a sentence.
     """
     positions = design.positions if design.adjusted else 1
-    measured = drift(pairs, positions)
-    if measured is None:
+    drift_measured = drift(pairs, positions)
+    if drift_measured is None:
         return
     level = _UNUSUAL / (2 * len(design.comparisons))
     signs = []
-    if measured.slope_p <= level:
-        signs.append(f"a trend of {design.difference(measured.slope)} per pair (p {p_text(measured.slope_p)})")
-    if measured.autocorrelation_p <= level:
-        p = p_text(measured.autocorrelation_p)
-        signs.append(f"an autocorrelation of {measured.autocorrelation:.2f} from one pair to the next (p {p})")
+    if drift_measured.slope_p <= level:
+        signs.append(
+            f"a trend of {design.difference(drift_measured.slope)} per pair (p {p_text(drift_measured.slope_p)})"
+        )
+    if drift_measured.autocorrelation_p <= level:
+        p = p_text(drift_measured.autocorrelation_p)
+        signs.append(f"an autocorrelation of {drift_measured.autocorrelation:.2f} from one pair to the next (p {p})")
     if signs:
         yield Finding(
             kind=DRIFT,

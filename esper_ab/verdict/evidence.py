@@ -42,8 +42,8 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
     early: bool = False  # before the first look: not corrected for looking early
 
     def __str__(self) -> str:
-        early = " (not corrected for looking early)" if self.early else ""
-        return f"{percent(self.confidence)} {self.kind}interval{early}"
+        early_words = " (not corrected for looking early)" if self.early else ""
+        return f"{percent(self.confidence)} {self.kind}interval{early_words}"
 
 
 # Limits of a difference in its unit, None if the data give none, and the level of the interval.
@@ -86,11 +86,11 @@ class Numbers:
     def at_look(self) -> DifferenceInterval:
         """The interval of the last look that has a bound; before the first such look, an uncorrected interval."""
         question = self.question
-        last = self.last_look
-        if last is not None and (last.bound_p is not None or last.bound_e is not None):
-            return last.low, last.high, self.level_at(last.alpha)
-        early = not self.progress.finished and (len(self.design.looks) > 1 or question.open_ended)
-        level = Level(confidence=1.0 - question.alpha, early=early)
+        last_look = self.last_look
+        if last_look is not None and (last_look.bound_p is not None or last_look.bound_e is not None):
+            return last_look.low, last_look.high, self.level_at(last_look.alpha)
+        is_early = not self.progress.finished and (len(self.design.looks) > 1 or question.open_ended)
+        level = Level(confidence=1.0 - question.alpha, early=is_early)
         interval = None if self.effect is None else self.effect.interval(question.alpha)
         if interval is None:
             return None, None, level
@@ -117,20 +117,20 @@ class Numbers:
         At the last look, with confidence 1 - alpha, the simultaneous intervals of all comparisons contain their true
         differences.
         """
-        last = self.last_look
+        last_look = self.last_look
         level = Level(confidence=1.0 - self.design.alpha, kind="simultaneous ")
-        if last is None:
+        if last_look is None:
             return (None, None, level)
-        return (last.simultaneous_low, last.simultaneous_high, level)
+        return (last_look.simultaneous_low, last_look.simultaneous_high, level)
 
     @property
     def futility(self) -> DifferenceInterval:
         """The interval on which a stop for futility at the last look is based (two one-sided tests at the margin)."""
-        last = self.last_look
-        if last is None or last.futility_p is None:
+        last_look = self.last_look
+        if last_look is None or last_look.futility_p is None:
             return None, None, Level(confidence=1.0, kind="futility ")
-        error = last.futility_p if self.proportions else 2.0 * last.futility_p
-        return last.futility_low, last.futility_high, Level(confidence=1.0 - error, kind="futility ")
+        error = last_look.futility_p if self.proportions else 2.0 * last_look.futility_p
+        return last_look.futility_low, last_look.futility_high, Level(confidence=1.0 - error, kind="futility ")
 
     @property
     def data(self) -> Data:
@@ -174,8 +174,8 @@ class Numbers:
     @property
     def degenerate(self) -> bool:
         """True if the deciding test cannot be applied to the differences used."""
-        deciding = self.plain if self.effect is None else self.effect
-        return deciding is not None and deciding.degenerate
+        deciding_effect = self.plain if self.effect is None else self.effect
+        return deciding_effect is not None and deciding_effect.degenerate
 
     @property
     def constant(self) -> str:
@@ -183,15 +183,15 @@ class Numbers:
 
         As in "new is 2.00 points above old in every pair".
         """
-        plain = self.plain
-        if plain is None or plain.sd != 0.0 or self.proportions is not None:
+        plain_effect = self.plain
+        if plain_effect is None or plain_effect.sd != 0.0 or self.proportions is not None:
             return ""
         sides = outcomes(self.pairs[: self.used])
-        if abs(plain.mean) <= resolution(*sides):
+        if abs(plain_effect.mean) <= resolution(*sides):
             return ""
         a, b = names(self.question.items, self.question.a, self.question.b)
-        side = "above" if plain.mean > 0.0 else "below"
-        return f"{a} is {self.design.size(abs(plain.mean))} {side} {b} in every {self.worded('pair')}"
+        side = "above" if plain_effect.mean > 0.0 else "below"
+        return f"{a} is {self.design.size(abs(plain_effect.mean))} {side} {b} in every {self.worded('pair')}"
 
     @property
     def unmoved(self) -> bool:
@@ -225,11 +225,11 @@ class Numbers:
             return ""
         if not -design.margin < look.equivalence_low <= look.equivalence_high < design.margin:
             return ""
-        least = design.least_small(look.replicates)
-        if least is None and design.looks[-1] >= LEAST_EQUIVALENCE_PAIRS:
+        least_pairs = design.least_small(look.replicates)
+        if least_pairs is None and design.looks[-1] >= LEAST_EQUIVALENCE_PAIRS:
             return "the last planned look"
-        least = least or LEAST_EQUIVALENCE_PAIRS
-        return "" if look.pairs >= least else self.worded(n_pairs(least))
+        least_pairs = least_pairs or LEAST_EQUIVALENCE_PAIRS
+        return "" if look.pairs >= least_pairs else self.worded(n_pairs(least_pairs))
 
     @property
     def lacking_signs(self) -> str:
@@ -246,8 +246,8 @@ class Numbers:
         p = ""
         if flip is not None and flip.p is not None and not self.design.adjusted:
             p = f"p {p_text(flip.p)}, "
-        needed = f"with {n_pairs(look.pairs)} a claim also needs the exact sign-flip test"
-        return f"{needed} ({p}{look.alpha:.3g} required)"
+        need_words = f"with {n_pairs(look.pairs)} a claim also needs the exact sign-flip test"
+        return f"{need_words} ({p}{look.alpha:.3g} required)"
 
     @property
     def unseen_costs(self) -> tuple[float, float] | None:
@@ -256,21 +256,21 @@ class Numbers:
         The failures have the largest rate that may be unseen and the declared worst outcome, or a worse one that was
         seen. None if no worst outcome is declared, or no run is used.
         """
-        worst = self.worst
+        worst_outcome = self.worst
         sides = outcomes(self.samples or self.pairs[: self.used])
-        if worst is None or not self.used:
+        if worst_outcome is None or not self.used:
             return None
         rate = unseen_rate(self.used)
-        of_a, of_b = (rate * abs(fsum(side) / len(side) - worst) for side in sides)
-        return of_a, of_b
+        cost_for_a, cost_for_b = (rate * abs(fsum(side) / len(side) - worst_outcome) for side in sides)
+        return cost_for_a, cost_for_b
 
     @property
     def worst(self) -> float | None:
         """The declared worst outcome, or a worse one that was seen; None if none is declared."""
-        declared = self.design.worst
-        if declared is None:
+        declared_worst = self.design.worst
+        if declared_worst is None:
             return None
-        return self.design.outcome.worst((declared, *ends(self.samples or self.pairs[: self.used])))
+        return self.design.outcome.worst((declared_worst, *ends(self.samples or self.pairs[: self.used])))
 
     @property
     def last_look(self) -> Look | None:
@@ -306,7 +306,7 @@ class Evidence(Numbers):
         """True if the interval lies inside the margin even with the failures of either group that may be unseen."""
         if self.low is None or self.high is None or self.unseen_costs is None:
             return False
-        down, up = self.unseen_costs
+        cost_down, cost_up = self.unseen_costs
         if self.question.sign < 0.0:
-            down, up = up, down
-        return -self.design.margin < self.low - down and self.high + up < self.design.margin
+            cost_down, cost_up = cost_up, cost_down
+        return -self.design.margin < self.low - cost_down and self.high + cost_up < self.design.margin

@@ -39,9 +39,9 @@ def explore(
     declares that every row is a training run, however many there are. `rng_seed`: seed of the bootstraps; if None, it
     is derived from the observations. Raises UsageError if no two groups share a pair.
     """
-    explored = _explored(observations, paired, rows)
-    plan = _plan(explored, scales, rule, paired=paired, rows=rows)
-    if not any_outcomes_to_compare(plan, explored):
+    explored_observations = _explored(observations, paired, rows)
+    plan = _plan(explored_observations, scales, rule, paired=paired, rows=rows)
+    if not any_outcomes_to_compare(plan, explored_observations):
         if observations.rows.lost.all():
             reason = "no row has an outcome"
         elif plan.paired:
@@ -50,8 +50,8 @@ def explore(
             reason = "no two groups have outcomes"
         raise UsageError(f"{observations.source}: {reason}, so nothing can be compared")
     if plan.paired and paired is None:
-        explored = _say_what_pairs_assume(explored)
-    return judge(plan, explored, rng_seed=rng_seed)
+        explored_observations = _say_what_pairs_assume(explored_observations)
+    return judge(plan, explored_observations, rng_seed=rng_seed)
 
 
 def _say_what_pairs_assume(observations: Observations) -> Observations:
@@ -80,11 +80,13 @@ def questions_on(
     """
     if observations.items is not None:
         return ()
-    explored = _explored(observations, paired, rows)
-    plan = _plan(explored, scales, rule, paired=paired, rows=rows)
-    pairings = pair_explored(plan, explored)
+    explored_observations = _explored(observations, paired, rows)
+    plan = _plan(explored_observations, scales, rule, paired=paired, rows=rows)
+    pairings = pair_explored(plan, explored_observations)
     pairing_is_declared = paired is not None or observations.paired_by_key
-    return tuple(pairing_questions(explored, pairings, plan.replicates, pairing_is_declared=pairing_is_declared))
+    return tuple(
+        pairing_questions(explored_observations, pairings, plan.replicates, pairing_is_declared=pairing_is_declared)
+    )
 
 
 def _explored(observations: Observations, paired: bool | None, rows: str | None) -> Observations:
@@ -114,7 +116,7 @@ def _plan(
         _check_positions(observations)
     if paired is None:
         paired = observations.pair_column != "" and _forms_pairs(observations, plan.design.comparisons)
-    most = _most_rows(observations, rows, unpaired=unpaired)
+    most_rows = _most_rows(observations, rows, unpaired=unpaired)
     if paired and not observations.pair_column:
         raise UsageError(
             f"{source}: ",
@@ -128,8 +130,8 @@ def _plan(
             f"{source}: clusters of unpaired runs are not supported yet: use the mean of each cluster as one run, "
             "and drop the column cluster"
         )
-    at_all = msgspec.structs.replace(rule, looks=(most,))
-    design = msgspec.structs.replace(design_over(groups, most, scales, at_all), test="welch")
+    single_look_rule = msgspec.structs.replace(rule, looks=(most_rows,))
+    design = msgspec.structs.replace(design_over(groups, most_rows, scales, single_look_rule), test="welch")
     return msgspec.structs.replace(plan, design=design)
 
 
@@ -140,29 +142,29 @@ def _most_rows(observations: Observations, rows: str | None, *, unpaired: bool) 
     be large.
     """
     counts = Counter(observations.rows.cells.sizes).most_common()
-    (group, task), most = counts[0]
-    _, least = counts[-1]
-    questionable = least if unpaired else most
-    if observations.items is None and questionable > _MOST_TAKEN_FOR_RUNS and rows != "runs":
+    (group, task), most_rows = counts[0]
+    _, least_rows = counts[-1]
+    questionable_rows = least_rows if unpaired else most_rows
+    if observations.items is None and questionable_rows > _MOST_TAKEN_FOR_RUNS and rows != "runs":
         doubt = _doubt(observations)
         if doubt:
-            where = f" in {task}" if task else ""
+            task_words = f" in {task}" if task else ""
             raise Unanswered(
                 observations.source,
-                [OpenQuestion(f"group {group} has {most} rows{where}, {doubt}", RUNS_OR_ITEMS)],
+                [OpenQuestion(f"group {group} has {most_rows} rows{task_words}, {doubt}", RUNS_OR_ITEMS)],
             )
-    return most
+    return most_rows
 
 
 def _doubt(observations: Observations) -> str:
     """Say why many rows may be items and not runs; "" if they are runs."""
-    either = "each row is a training run, or an item of one, such as a question or an episode"
+    possibility = "each row is a training run, or an item of one, such as a question or an episode"
     runs = observations.rows
     if not runs.run[0]:
-        return f"but no column 'run'; {either}"
+        return f"but no column 'run'; {possibility}"
     names = [np.unique(runs.run.codes[runs.group.codes == group]) for group in range(len(runs.group.names))]
     if all(np.array_equal(of_group, names[0]) for of_group in names):
-        return f"with the same names in the column {observations.run_column} of every group; {either}"
+        return f"with the same names in the column {observations.run_column} of every group; {possibility}"
     return ""
 
 
@@ -173,15 +175,15 @@ def _forms_pairs(observations: Observations, contrasts: Sequence[Contrast]) -> b
     """
     codes = observations.rows.replicate.codes
     some_share = False
-    unmatched = []
+    unmatched_counts = []
     for contrast in contrasts:
         a, b = (codes[observations.rows.cells.rows_in(group, contrast.task)] for group in contrast.groups)
         if np.isin(a, b).any():
             some_share = True
         elif a.size and b.size:
-            unmatched.append((contrast, a.size + b.size))
-    if some_share and unmatched:
-        contrast, rows = unmatched[0]
+            unmatched_counts.append((contrast, a.size + b.size))
+    if some_share and unmatched_counts:
+        contrast, rows = unmatched_counts[0]
         raise UsageError(
             f"{observations.source}: {rows} of {rows} rows of {contrast.a} and {contrast.b} have no "
             f"partner with the same {observations.pair_column}: ",
@@ -197,10 +199,11 @@ def _check_positions(observations: Observations) -> None:
     """Raise UsageError if outcomes that pair by position are lists of unequal length."""
     counts = Counter(observations.rows.cells.sizes)
     if observations.pair_column == POSITION and len({*counts.values()}) > 1:
-        (most, _), longest = counts.most_common()[0]
-        (least, _), shortest = counts.most_common()[-1]
+        (longest_group, _), longest_length = counts.most_common()[0]
+        (shortest_group, _), shortest_length = counts.most_common()[-1]
         raise UsageError(
-            f"{observations.source}: {most} has {longest} outcomes and {least} {shortest}, so positions do not tell "
+            f"{observations.source}: {longest_group} has {longest_length} outcomes and {shortest_group} "
+            f"{shortest_length}, so positions do not tell "
             "which runs belong together: put NaN where a run failed, give a mapping of seeds to outcomes, or use ",
             SettingName("unpaired"),
             " for runs that form no pairs",

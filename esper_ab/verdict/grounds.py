@@ -48,7 +48,7 @@ def decide(grounds: Grounds) -> Verdict:
 
 def decide_unaudited(grounds: Grounds) -> Verdict:
     """Return the first verdict that the records and the looks alone allow, before the audit and losses are applied."""
-    applies = {
+    conditions = {
         Verdict.IDENTICAL: grounds.identical,
         Verdict.BETTER_BELOW_MARGIN: grounds.better and grounds.small,
         Verdict.WORSE_BELOW_MARGIN: grounds.worse and grounds.small,
@@ -57,4 +57,4 @@ def decide_unaudited(grounds: Grounds) -> Verdict:
         Verdict.EQUIVALENT: grounds.standing == "equivalent",
         Verdict.INCONCLUSIVE: True,
     }
-    return next(verdict for verdict, holds in applies.items() if holds)
+    return next(verdict for verdict, is_met in conditions.items() if is_met)

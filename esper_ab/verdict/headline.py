@@ -67,12 +67,12 @@ def headline(evidence: Evidence) -> str:
     return f"{answer.removesuffix('.')}; {counts}."
 
 
-def _counted_items(evidence: Evidence, asked: AskedItems) -> AskedItems:
+def _counted_items(evidence: Evidence, items_question: AskedItems) -> AskedItems:
     """Return the items with the runs that the numbers rest on, which may be fewer than were made."""
-    if asked.level == "checkpoints":
-        return asked
+    if items_question.level == "checkpoints":
+        return items_question
     a, b = map(len, outcomes(evidence.samples or evidence.pairs[: evidence.used]))
-    return msgspec.structs.replace(asked, runs_a=a, runs_b=b)
+    return msgspec.structs.replace(items_question, runs_a=a, runs_b=b)
 
 
 def _answer(evidence: Evidence) -> str:
@@ -84,9 +84,12 @@ def _answer(evidence: Evidence) -> str:
     if verdict in DIFFERENT:
         return _decided(evidence)
     if verdict is Verdict.NO_INFERENCE and evidence.estimate is not None:
-        few = evidence.worded(f"Too few {_scarce(evidence)} to decide{_unfinished_suffix(evidence)}")
-        few += about(evidence.question.items)
-        return f"{few} {_needed(evidence)}: {_observed_relation(evidence)}{_few_interval(evidence)}{_wins(evidence)}."
+        few_words = evidence.worded(f"Too few {_scarce(evidence)} to decide{_unfinished_suffix(evidence)}")
+        few_words += about(evidence.question.items)
+        return (
+            f"{few_words} {_needed(evidence)}: "
+            f"{_observed_relation(evidence)}{_few_interval(evidence)}{_wins(evidence)}."
+        )
     return headline_of([(evidence.question.a, evidence.question.b)], evidence)
 
 
@@ -99,16 +102,17 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
     verdict = evidence.verdict
     single = len(pairs) == 1
     if verdict is Verdict.BLOCKED:
-        blocked = "comparison" if single else "comparisons; its table says why"
-        return f"No answer for {groups}: the audit blocks the {blocked}."
+        blocked_words = "comparison" if single else "comparisons; its table says why"
+        return f"No answer for {groups}: the audit blocks the {blocked_words}."
     if verdict is Verdict.NO_INFERENCE:
         if evidence.data:
-            few = evidence.worded(f"Too few {_scarce(evidence)}")
+            few_words = evidence.worded(f"Too few {_scarce(evidence)}")
             return (
-                f"{few} to decide{about(evidence.question.items)} about {groups}: {evidence.sample.least} are needed."
+                f"{few_words} to decide{about(evidence.question.items)} about {groups}: {evidence.sample.least} are "
+                "needed."
             )
-        lacking = "no pair is complete" if evidence.samples is None else "one has no run"
-        return f"Nothing can be said about {groups}: {lacking}."
+        lacking_words = "no pair is complete" if evidence.samples is None else "one has no run"
+        return f"Nothing can be said about {groups}: {lacking_words}."
     if verdict is Verdict.IDENTICAL:
         return _identical(groups if single else capital(groups), evidence)
     reason = why_undecided(evidence)
@@ -116,16 +120,19 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
         words = "the intervals include 0"
     else:
         words = _worded(evidence, reason)
-    where = about(evidence.question.items)
-    return f"Not decided{_unfinished_suffix(evidence)}{where}{' about' if where else ' for'} {groups}: {words}."
+    items_words = about(evidence.question.items)
+    return (
+        f"Not decided{_unfinished_suffix(evidence)}{items_words}{' about' if items_words else ' for'} {groups}: "
+        f"{words}."
+    )
 
 
 def _identical(groups: str, evidence: Evidence) -> str:
     if evidence.question.same_settings:
         return f"{groups} are the same computation: all records agree, so there is nothing to compare."
     n = len(evidence.pairs)
-    where = "the one pair" if n == 1 else f"all {n_pairs(n)}"
-    return f"{groups} did the same in {where}: all records agree, so the differing settings had no effect."
+    pairs_words = "the one pair" if n == 1 else f"all {n_pairs(n)}"
+    return f"{groups} did the same in {pairs_words}: all records agree, so the differing settings had no effect."
 
 
 def alike(evidence: Evidence) -> tuple[str, ...]:
@@ -145,8 +152,8 @@ def _equivalent(evidence: Evidence) -> str:
     if tails:
         counts = " and ".join(str(tail.count) for tail in tails)
         pairs = evidence.worded("pairs")
-        like = f"if {pairs} like {counts} of these {evidence.used} are no more frequent than here"
-        return f"{equivalent}{_bracketed(evidence, f', within the margin, {like}')}."
+        likeness_words = f"if {pairs} like {counts} of these {evidence.used} are no more frequent than here"
+        return f"{equivalent}{_bracketed(evidence, f', within the margin, {likeness_words}')}."
     if evidence.rules_out_margin:
         return f"{equivalent}{_bracketed(evidence)}, and a difference of {margin} or more is ruled out."
     return f"{equivalent}{_bracketed(evidence, ', within the margin')}."
@@ -155,18 +162,18 @@ def _equivalent(evidence: Evidence) -> str:
 def _decided(evidence: Evidence) -> str:
     question = evidence.question
     ahead = evidence.progress.direction * question.sign > 0
-    better = "better" if ahead else "worse"
+    direction_words = "better" if ahead else "worse"
     margin = _margin(evidence)
     small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
     if small:
-        by = f", but by less than {margin}: by"
+        size_words = f", but by less than {margin}: by"
         interval = _bracketed(evidence)
     else:
-        by = " by"
+        size_words = " by"
         interval = _bracketed(evidence, f", {_side_of_margin(evidence)} {margin}")
     size = evidence.design.outcome.difference(_size(evidence))
     a, b = names(question.items, question.a, question.b)
-    return f"{opened(question.items)}{a} is {better} than {b}{by} {size}{interval}{_wins(evidence)}."
+    return f"{opened(question.items)}{a} is {direction_words} than {b}{size_words} {size}{interval}{_wins(evidence)}."
 
 
 def _margin(evidence: Evidence) -> str:
@@ -189,40 +196,44 @@ def _side_of_margin(evidence: Evidence) -> str:
 
 def _undecided(evidence: Evidence) -> str:
     reason = why_undecided(evidence)
-    where = about(evidence.question.items)
+    items_words = about(evidence.question.items)
     if evidence.estimate is None:
-        return f"Not decided{_unfinished_suffix(evidence)}{where}: {_worded(evidence, reason)}."
+        return f"Not decided{_unfinished_suffix(evidence)}{items_words}: {_worded(evidence, reason)}."
     if evidence.constant:
         answer = f"{evidence.constant}, so no test of a mean applies"
         seeds = "" if evidence.about_checkpoints else "; this is the answer for these seeds"
-        return f"Not decided{_unfinished_suffix(evidence)}{where}: {answer}{seeds}."
+        return f"Not decided{_unfinished_suffix(evidence)}{items_words}: {answer}{seeds}."
     looks = _relation(evidence, "look level", "looks", ("better than", "worse than"), evidence.question.sign)
-    but = f"{_worded_with_numbers(evidence, reason)}{_would_decide(evidence, reason)}"
-    return f"Not decided{_unfinished_suffix(evidence)}{where}: {looks}{_wins(evidence)}, but {but}."
+    reason_words = f"{_worded_with_numbers(evidence, reason)}{_would_decide(evidence, reason)}"
+    return f"Not decided{_unfinished_suffix(evidence)}{items_words}: {looks}{_wins(evidence)}, but {reason_words}."
 
 
 def _would_decide(evidence: Evidence, reason: Undecided) -> str:
     """Say how many pairs would show a difference of the margin, if more pairs are needed for a decision."""
     if reason not in (Undecided.ZERO_INSIDE, Undecided.BOUND) or not evidence.progress.finished:
         return ""
-    anew = evidence.pairs_anew
-    extended = evidence.pairs_needed
-    pairs = min((needed.pairs for needed in (extended, anew) if needed is not None), default=0)
+    new_plan_need = evidence.pairs_anew
+    extension_need = evidence.pairs_needed
+    pairs = min(
+        (pairs_needed.pairs for pairs_needed in (extension_need, new_plan_need) if pairs_needed is not None), default=0
+    )
     if not evidence.used < pairs <= MOST_NAMED:
         return ""
-    fewer_anew = anew is not None and extended is not None and anew.pairs < extended.pairs
-    where = " in a new plan" if fewer_anew else ""
+    fewer_anew = new_plan_need is not None and extension_need is not None and new_plan_need.pairs < extension_need.pairs
+    plan_words = " in a new plan" if fewer_anew else ""
     return (
-        f"; about {evidence.worded(f'{pairs} pairs')}{where} would show a difference of {evidence.design.margin_words}"
+        f"; about {evidence.worded(f'{pairs} pairs')}{plan_words} would show a difference of "
+        f"{evidence.design.margin_words}"
     )
 
 
 def _worded(evidence: Evidence, reason: Undecided) -> str:
     """Word a reason without numbers of the interval, as the end of "Not decided: ..., but ..."."""
     if reason is Undecided.DRIFT and evidence.progress.later:
-        later = len(evidence.progress.later)
+        later_count = len(evidence.progress.later)
         return (
-            f"the differences drift over all {evidence.counted(evidence.used + later)}, {later} of them after that look"
+            f"the differences drift over all {evidence.counted(evidence.used + later_count)}, {later_count} of them "
+            "after that look"
         )
     if reason is Undecided.LOST_WITHOUT_WORST:
         return f"{_REASONS[reason]} ({evidence.question.worst_flag})"
@@ -240,29 +251,29 @@ def _worded_with_numbers(evidence: Evidence, reason: Undecided) -> str:
     if reason is Undecided.NO_SPREAD and evidence.stuck is not None:
         count, runs, value = evidence.stuck
         rows = evidence.question.row
-        stuck = f"{count} of {runs} {rows}s have the outcome {evidence.design.value(value)}"
-        return f"{stuck}, which leaves too little spread for any test"
+        stuck_words = f"{count} of {runs} {rows}s have the outcome {evidence.design.value(value)}"
+        return f"{stuck_words}, which leaves too little spread for any test"
     return evidence.worded(_worded(evidence, reason))
 
 
 def _scarce(evidence: Evidence) -> str:
     """Name what there is too little of: pairs, runs, or independent items."""
     sample = evidence.sample
-    asked = evidence.question.items
-    if asked is None or sample.kind == "pairs":
+    items_question = evidence.question.items
+    if items_question is None or sample.kind == "pairs":
         return "pairs"
     if sample.kind == "runs":
         return "runs"
-    alone = isinstance(evidence.effect, ItemDifference) and evidence.effect.clusters < evidence.effect.items
-    return f"independent {asked.unit}s" if alone else f"{asked.unit}s"
+    has_own_clusters = isinstance(evidence.effect, ItemDifference) and evidence.effect.clusters < evidence.effect.items
+    return f"independent {items_question.unit}s" if has_own_clusters else f"{items_question.unit}s"
 
 
 def _needed(evidence: Evidence) -> str:
     """Say how large the sample is, and how large it must be."""
     sample = evidence.sample
     size = evidence.used if sample.kind == "pairs" else sample.size
-    per_group = " per group" if sample.kind == "runs" else ""
-    return f"({size}{per_group}; {sample.least} needed)"
+    group_words = " per group" if sample.kind == "runs" else ""
+    return f"({size}{group_words}; {sample.least} needed)"
 
 
 def _few_interval(evidence: Evidence) -> str:
@@ -283,17 +294,17 @@ def _observed_relation(evidence: Evidence) -> str:
     return _relation(evidence, "are level", "is", ("above", "below"), 1.0)
 
 
-def _relation(evidence: Evidence, equal: str, verb: str, ahead_behind: tuple[str, str], sign: float) -> str:
+def _relation(evidence: Evidence, equal_words: str, verb: str, relation_words: tuple[str, str], sign: float) -> str:
     """Say by how much the first group is ahead of the second, or behind it; `sign` is -1.0 if lower is ahead."""
     question = evidence.question
     estimate = evidence.estimate
     assert estimate is not None
     a, b = names(question.items, question.a, question.b)
     if _equal(evidence):
-        return f"{a} and {b} {equal}"
+        return f"{a} and {b} {equal_words}"
     size = question.design.outcome.difference(_size(evidence))
-    ahead, behind = ahead_behind
-    relation = ahead if estimate * sign > 0.0 else behind
+    ahead_words, behind_words = relation_words
+    relation = ahead_words if estimate * sign > 0.0 else behind_words
     return f"{a} {verb} {size} {relation} {b}"
 
 
@@ -320,37 +331,39 @@ def _digits_that_hide_nothing(evidence: Evidence, digits: int) -> int:
     """Return at least `digits` digits: as many as keep the interval and a claim's estimate off 0 and the margin."""
     margin = evidence.design.margin
     marks = (-margin, 0.0, margin)
-    to_distinguish = list[tuple[tuple[float, ...], tuple[float, ...]]]()
+    distinctions = list[tuple[tuple[float, ...], tuple[float, ...]]]()
     if evidence.low is not None and evidence.high is not None:
         middle = (evidence.low + evidence.high) / 2.0
-        to_distinguish.append(((evidence.low, evidence.high), (*marks, middle)))
+        distinctions.append(((evidence.low, evidence.high), (*marks, middle)))
     if evidence.verdict in CLAIMS and evidence.estimate is not None:
-        to_distinguish.append(((evidence.estimate,), marks))
+        distinctions.append(((evidence.estimate,), marks))
     while True:
-        needed = max((digits_apart(numbers, off, digits) for numbers, off in to_distinguish), default=digits)
-        if needed <= digits:
+        needed_digits = max(
+            (digits_apart(numbers, marks_off, digits) for numbers, marks_off in distinctions), default=digits
+        )
+        if needed_digits <= digits:
             return digits
-        digits = needed  # digits that keep one number on its side may move another one across
+        digits = needed_digits  # digits that keep one number on its side may move another one across
 
 
 def _wins(evidence: Evidence) -> str:
     """Return ", in 5 of 6 pairs": how many differences have the sign of the estimate, and how many pairs tie."""
     estimate = evidence.estimate
-    used = evidence.pairs[: evidence.used]
-    if len(used) < 2 or estimate is None or _equal(evidence):
+    used_pairs = evidence.pairs[: evidence.used]
+    if len(used_pairs) < 2 or estimate is None or _equal(evidence):
         return ""
-    above = int(np.sum(used.a > used.b))
-    below = int(np.sum(used.a < used.b))
-    ties = len(used) - above - below
-    ahead = above if estimate > 0 else below
-    tied = f" ({ties} tied)" if ties else ""
-    return f", in {ahead} of {evidence.counted(len(used))}{tied}"
+    wins_of_a = int(np.sum(used_pairs.a > used_pairs.b))
+    wins_of_b = int(np.sum(used_pairs.a < used_pairs.b))
+    ties = len(used_pairs) - wins_of_a - wins_of_b
+    wins_of_leader = wins_of_a if estimate > 0 else wins_of_b
+    ties_words = f" ({ties} tied)" if ties else ""
+    return f", in {wins_of_leader} of {evidence.counted(len(used_pairs))}{ties_words}"
 
 
-def _bracketed(evidence: Evidence, where: str = "") -> str:
+def _bracketed(evidence: Evidence, suffix: str = "") -> str:
     if evidence.low is None or evidence.high is None:
         return ""
-    return f" ({_interval(evidence)} {_span(evidence)}{where})"
+    return f" ({_interval(evidence)} {_span(evidence)}{suffix})"
 
 
 def _interval(evidence: Evidence) -> str:
@@ -365,8 +378,8 @@ def _span(evidence: Evidence) -> str:
     low = evidence.low
     high = evidence.high
     if low > 0.0 or high < 0.0:
-        near, far = sorted((abs(low), abs(high)))
-        return f"{_size(evidence, near)} to {_size(evidence, far)}"
+        near_limit, far_limit = sorted((abs(low), abs(high)))
+        return f"{_size(evidence, near_limit)} to {_size(evidence, far_limit)}"
     if evidence.question.sign < 0.0:
         low, high = high, low
     return f"{_size(evidence, low)} worse to {_size(evidence, high)} better"

@@ -41,11 +41,11 @@ class Imputed(msgspec.Struct, frozen=True, kw_only=True):
     small: bool  # in both directions the look still shows that the difference is smaller than the margin
 
 
-def recurs_in(a: str, b: str, lost: Lost) -> str | None:
+def recurs_in(a: str, b: str, losses: Lost) -> str | None:
     """Return the group whose runs failed at least twice, if the other group's never did: it is a likely cause."""
-    if lost.a >= _RECURS and lost.b == 0:
+    if losses.a >= _RECURS and losses.b == 0:
         return a
-    if lost.b >= _RECURS and lost.a == 0:
+    if losses.b >= _RECURS and losses.a == 0:
         return b
     return None
 
@@ -65,45 +65,53 @@ def completed(
     A replicate in which only the run of a third group failed is left out. Raises ValueError if no outcome was observed,
     or if a run of that group failed and no worst outcome is declared.
     """
-    seen_a = np.append(data.a, [half.a for half in halves if half.a is not None])
-    seen_b = np.append(data.b, [half.b for half in halves if half.b is not None])
-    seen = ends(Samples(a=seen_a, b=seen_b))
-    best = min(seen) if design.outcome.sign < 0.0 else max(seen)
-    worst = None if design.worst is None else design.outcome.worst((design.worst, *seen))
-    given_a, given_b = (worst, best) if against_a else (best, worst)
+    seen_a = np.append(data.a, [lost_pair.a for lost_pair in halves if lost_pair.a is not None])
+    seen_b = np.append(data.b, [lost_pair.b for lost_pair in halves if lost_pair.b is not None])
+    seen_outcomes = ends(Samples(a=seen_a, b=seen_b))
+    best_outcome = min(seen_outcomes) if design.outcome.sign < 0.0 else max(seen_outcomes)
+    worst_outcome = None if design.worst is None else design.outcome.worst((design.worst, *seen_outcomes))
+    imputed_a, imputed_b = (worst_outcome, best_outcome) if against_a else (best_outcome, worst_outcome)
     pairs = []  # completed
-    for half in halves:
-        if half.failed_a or half.failed_b:
-            a = _complete(half.a, half.failed_a, given_a, seen_a)
-            b = _complete(half.b, half.failed_b, given_b, seen_b)
+    for lost_pair in halves:
+        if lost_pair.failed_a or lost_pair.failed_b:
+            a = _complete(lost_pair.a, lost_pair.failed_a, imputed_a, seen_a)
+            b = _complete(lost_pair.b, lost_pair.failed_b, imputed_b, seen_b)
             pairs.append(
-                Pair(replicate=half.replicate, a=a, b=b, position_a=half.position_a, position_b=half.position_b)
+                Pair(
+                    replicate=lost_pair.replicate,
+                    a=a,
+                    b=b,
+                    position_a=lost_pair.position_a,
+                    position_b=lost_pair.position_b,
+                )
             )
     if not isinstance(data, Samples):
-        return data.followed_by(Pairs.of(pairs)), given_a, given_b
+        return data.followed_by(Pairs.of(pairs)), imputed_a, imputed_b
     more_a = []
     more_b = []
-    for pair, half in zip(pairs, halves, strict=True):  # each has one lost run and no partner
-        if half.failed_a:
+    for pair, lost_pair in zip(pairs, halves, strict=True):  # each has one lost run and no partner
+        if lost_pair.failed_a:
             more_a.append(pair.a)
-        if half.failed_b:
+        if lost_pair.failed_b:
             more_b.append(pair.b)
-    return Samples(a=np.append(data.a, more_a), b=np.append(data.b, more_b)), given_a, given_b
+    return Samples(a=np.append(data.a, more_a), b=np.append(data.b, more_b)), imputed_a, imputed_b
 
 
-def _complete(value: float | None, failed: bool, given: float | None, own: Floats) -> float:
-    """Return the outcome of a run: its own `value`, the outcome `given` to a failed run, or the mean of its group."""
+def _complete(value: float | None, failed: bool, imputed_value: float | None, own_values: Floats) -> float:
+    """Return the outcome of a run: its own `value`, the outcome `imputed_value` to a failed run, or the mean of its
+    group.
+    """
     if value is not None:
         return value
-    if failed and given is None:
+    if failed and imputed_value is None:
         raise ValueError("no worst outcome is declared")
-    if given is not None and (failed or not own.size):
-        return given
-    return exact_sum(own) / own.size
+    if imputed_value is not None and (failed or not own_values.size):
+        return imputed_value
+    return exact_sum(own_values) / own_values.size
 
 
 def imputed(
-    design: Design, data: Data, progress: ComparisonProgress, lost: Lost, items: ComparedItems | None = None
+    design: Design, data: Data, progress: ComparisonProgress, losses: Lost, items: ComparedItems | None = None
 ) -> Imputed | None:
     """Take the last look again with lost runs imputed; None if nothing is claimed or no run failed.
 
@@ -112,16 +120,16 @@ def imputed(
     if not progress.claimed:
         return None
     look = progress.looks[-1]
-    lost = lost.before(look.replicates)
-    used = before(data, look.replicates)
-    if not lost.a and not lost.b:
+    losses = losses.before(look.replicates)
+    used_data = before(data, look.replicates)
+    if not losses.a and not losses.b:
         return None
-    retakes = _retakes(design, look, used, lost, items)
-    small = retakes is not None and all(again.look.small for again in retakes)
+    retakes = _retakes(design, look, used_data, losses, items)
+    is_small = retakes is not None and all(retake.look.small for retake in retakes)
     favours_a = progress.direction * design.outcome.sign > 0.0
-    nothing = Imputed(
-        lost_a=lost.a,
-        lost_b=lost.b,
+    empty_imputation = Imputed(
+        lost_a=losses.a,
+        lost_b=losses.b,
         given_a=None,
         given_b=None,
         pairs=look.pairs,
@@ -129,31 +137,31 @@ def imputed(
         p=None,
         e=None,
         survives=False,
-        small=small,
+        small=is_small,
     )
     if progress.decision == "equivalent":
         if retakes is None:
-            return nothing
-        again = min(retakes, key=_favours_equivalence)
+            return empty_imputation
+        retake = min(retakes, key=_favours_equivalence)
     else:
-        lost_by_claimed = lost.a if favours_a else lost.b
+        lost_by_claimed = losses.a if favours_a else losses.b
         if design.worst is None and lost_by_claimed:
-            return nothing
-        again = _retake(design, look, used, lost, items, against_a=favours_a)
+            return empty_imputation
+        retake = _retake(design, look, used_data, losses, items, against_a=favours_a)
     return msgspec.structs.replace(
-        nothing,
-        given_a=again.given_a if lost.a else None,
-        given_b=again.given_b if lost.b else None,
-        pairs=again.look.pairs,
-        mean=again.look.mean,
-        p=again.look.p,
-        e=again.look.e,
-        survives=progress.upheld_by(again.look),
+        empty_imputation,
+        given_a=retake.given_a if losses.a else None,
+        given_b=retake.given_b if losses.b else None,
+        pairs=retake.look.pairs,
+        mean=retake.look.mean,
+        p=retake.look.p,
+        e=retake.look.e,
+        survives=progress.upheld_by(retake.look),
     )
 
 
 def limits_with_losses(
-    design: Design, data: Data, progress: ComparisonProgress, lost: Lost, items: ComparedItems | None = None
+    design: Design, data: Data, progress: ComparisonProgress, losses: Lost, items: ComparedItems | None = None
 ) -> tuple[float | None, float | None]:
     """Return limits of the last look's repeated interval that hold whatever outcomes its lost runs would have had.
 
@@ -163,11 +171,11 @@ def limits_with_losses(
     if not progress.looks or progress.looks[-1].low is None:
         return None, None
     look = progress.looks[-1]
-    lost = lost.before(look.replicates)
+    losses = losses.before(look.replicates)
     looks = [look]
-    if lost.a or lost.b:
-        retakes = _retakes(design, look, before(data, look.replicates), lost, items) or ()
-        looks = [again.look for again in retakes]
+    if losses.a or losses.b:
+        retakes = _retakes(design, look, before(data, look.replicates), losses, items) or ()
+        looks = [retake.look for retake in retakes]
     lows = [look.low for look in looks if look.low is not None]
     highs = [look.high for look in looks if look.high is not None]
     if not looks or len(lows) < len(looks) or len(highs) < len(looks):
@@ -184,26 +192,26 @@ class _Retake(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _retakes(
-    design: Design, look: Look, data: Data, lost: Lost, items: ComparedItems | None
+    design: Design, look: Look, data: Data, losses: Lost, items: ComparedItems | None
 ) -> tuple[_Retake, _Retake] | None:
     """Take the look again with losses counted against each group in turn.
 
     None if losses rule out claiming equivalence.
     """
-    if design.worst is None or lost.a != lost.b or lost.a > 1:
+    if design.worst is None or losses.a != losses.b or losses.a > 1:
         return None
-    against_a = _retake(design, look, data, lost, items, against_a=True)
-    against_b = _retake(design, look, data, lost, items, against_a=False)
-    return against_a, against_b
+    retake_against_a = _retake(design, look, data, losses, items, against_a=True)
+    retake_against_b = _retake(design, look, data, losses, items, against_a=False)
+    return retake_against_a, retake_against_b
 
 
 def _retake(
-    design: Design, look: Look, data: Data, lost: Lost, items: ComparedItems | None, *, against_a: bool
+    design: Design, look: Look, data: Data, losses: Lost, items: ComparedItems | None, *, against_a: bool
 ) -> _Retake:
-    full, given_a, given_b = completed(design, data, lost.replicates, against_a=against_a)
-    return _Retake(look=retake_look(design, look, full, items), given_a=given_a, given_b=given_b)
+    completed_data, imputed_a, imputed_b = completed(design, data, losses.replicates, against_a=against_a)
+    return _Retake(look=retake_look(design, look, completed_data, items), given_a=imputed_a, given_b=imputed_b)
 
 
-def _favours_equivalence(again: _Retake) -> tuple[bool, float]:
+def _favours_equivalence(retake: _Retake) -> tuple[bool, float]:
     """Return a key that sorts retakes, the least favourable to equivalence first."""
-    return again.look.equivalent, -abs(again.look.mean or 0.0)
+    return retake.look.equivalent, -abs(retake.look.mean or 0.0)

@@ -57,29 +57,29 @@ def align(source: str, table: ItemTable, task: str) -> Aligned:
     rows = np.flatnonzero(table.task == table.tasks.index(task))
     keys, run = np.unique(table.group[rows] * len(table.runs) + table.run[rows], return_inverse=True)
     has_score = np.bincount(run, weights=np.isfinite(table.score[rows])) > 0.0
-    alive = has_score[run]
-    lost = [_lost_run(table, task, int(key)) for key in keys[~has_score]]
-    cells = _cells(table, rows[alive], (np.cumsum(has_score) - 1)[run[alive]], keys[has_score])
-    chosen, shared = _common(cells)
-    _refuse_fragments(source, table, cells, chosen)
-    of_items, of_runs = _clusters(source, table, rows[alive], run[alive], keys)
+    scored_mask = has_score[run]
+    lost_runs = [_lost_run(table, task, int(key)) for key in keys[~has_score]]
+    cells = _cells(table, rows[scored_mask], (np.cumsum(has_score) - 1)[run[scored_mask]], keys[has_score])
+    chosen_items, is_shared = _common(cells)
+    _refuse_fragments(source, table, cells, chosen_items)
+    item_clusters, run_clusters = _clusters(source, table, rows[scored_mask], run[scored_mask], keys)
     groups = {}
-    common = _names(table, next(iter(chosen.values()))) if shared else None
+    common = _names(table, next(iter(chosen_items.values()))) if is_shared else None
     for number, group in enumerate(table.groups):
         if number in cells.group:
-            names = common or _names(table, chosen[number])
-            groups[group] = _group_items(table, cells, number, chosen[number], names, of_items)
-    if shared and groups:
-        used = np.logical_and.reduce([block.used for block in groups.values()])
-        groups = {group: replace(block, used=used) for group, block in groups.items()}
-    kept = distinct(np.concatenate([chosen[number] for number in np.unique(cells.group)])) if groups else 0
+            names = common or _names(table, chosen_items[number])
+            groups[group] = _group_items(table, cells, number, chosen_items[number], names, item_clusters)
+    if is_shared and groups:
+        used_mask = np.logical_and.reduce([block.used for block in groups.values()])
+        groups = {group: replace(block, used=used_mask) for group, block in groups.items()}
+    kept_count = distinct(np.concatenate([chosen_items[number] for number in np.unique(cells.group)])) if groups else 0
     return Aligned(
         groups=groups,
-        shared=shared,
-        left_out=distinct(cells.item) - kept,
+        shared=is_shared,
+        left_out=distinct(cells.item) - kept_count,
         repeats=(int(cells.repeats.min()), int(cells.repeats.max())) if groups else (1, 1),
-        lost=lost,
-        clusters_of_runs=of_runs,
+        lost=lost_runs,
+        clusters_of_runs=run_clusters,
     )
 
 
@@ -90,12 +90,12 @@ def _lost_run(table: ItemTable, task: str, key: int) -> LostRun:
 
 def _cells(table: ItemTable, rows: Ints, run: Ints, keys: Ints) -> _Cells:
     """Average the repeats of each item of each run. `run`: of each row, its number among `keys`."""
-    many = len(table.items)
-    cells, cell, repeats = np.unique(run * many + table.item[rows], return_inverse=True, return_counts=True)
+    item_count = len(table.items)
+    cells, cell, repeats = np.unique(run * item_count + table.item[rows], return_inverse=True, return_counts=True)
     sums = np.bincount(cell, weights=table.score[rows], minlength=cells.size)
     return _Cells(
-        run=cells // many,
-        item=cells % many,
+        run=cells // item_count,
+        item=cells % item_count,
         score=np.asarray(sums / repeats, dtype=np.float64),
         repeats=repeats,
         group=keys // len(table.runs),
@@ -106,33 +106,34 @@ def _cells(table: ItemTable, rows: Ints, run: Ints, keys: Ints) -> _Cells:
 def _common(cells: _Cells) -> tuple[dict[int, Ints], bool]:
     """Return the items of each group: those that all runs have or, without any, that all runs of the group have."""
     numbers = [int(number) for number in np.unique(cells.group)]
-    items, runs_with = np.unique(cells.item, return_counts=True)
-    common = items[runs_with == cells.group.size]
-    if common.size:
-        return dict.fromkeys(numbers, common), True
-    chosen = {}
+    items, run_counts = np.unique(cells.item, return_counts=True)
+    common_items = items[run_counts == cells.group.size]
+    if common_items.size:
+        return dict.fromkeys(numbers, common_items), True
+    chosen_items = {}
     for number in numbers:
         of_group = cells.group[cells.run] == number
-        items, runs_with = np.unique(cells.item[of_group], return_counts=True)
-        chosen[number] = items[runs_with == np.sum(cells.group == number)]
-    return chosen, False
+        items, run_counts = np.unique(cells.item[of_group], return_counts=True)
+        chosen_items[number] = items[run_counts == np.sum(cells.group == number)]
+    return chosen_items, False
 
 
-def _refuse_fragments(source: str, table: ItemTable, cells: _Cells, chosen: dict[int, Ints]) -> None:
+def _refuse_fragments(source: str, table: ItemTable, cells: _Cells, chosen_items: dict[int, Ints]) -> None:
     """Raise UsageError if most items would be left out, which happens if one run has few of them."""
     if not cells.group.size:
         return
-    per_run = np.bincount(cells.run)
-    kept = np.array([chosen[int(group)].size for group in cells.group])
-    if np.all(kept >= _LEAST_COMMON * np.median(per_run)):
+    scores_per_run = np.bincount(cells.run)
+    kept_counts = np.array([chosen_items[int(group)].size for group in cells.group])
+    if np.all(kept_counts >= _LEAST_COMMON * np.median(scores_per_run)):
         return
-    fewest = int(np.argmin(per_run))
-    name = table.runs[cells.name[fewest]]
+    fewest_index = int(np.argmin(scores_per_run))
+    name = table.runs[cells.name[fewest_index]]
     run = f", run {name}," if name else ""
     raise UsageError(
-        f"{source}: only {counted(int(kept.min()), table.unit)} would be left that all runs have; group "
-        f"{table.groups[cells.group[fewest]]}{run} has {counted(int(per_run[fewest]), table.unit)} and others have up "
-        f"to {int(per_run.max())}; remove that run, or give it its missing {table.unit}s"
+        f"{source}: only {counted(int(kept_counts.min()), table.unit)} would be left that all runs have; group "
+        f"{table.groups[cells.group[fewest_index]]}{run} has {counted(int(scores_per_run[fewest_index]), table.unit)} "
+        "and others have up "
+        f"to {int(scores_per_run.max())}; remove that run, or give it its missing {table.unit}s"
     )
 
 
@@ -143,29 +144,29 @@ def _clusters(
 
     An item in no cluster has a number of its own.
     """
-    of_rows = table.cluster[rows]
+    row_clusters = table.cluster[rows]
     task = int(table.task[rows[0]]) if rows.size else 0
-    alone = np.arange(len(table.items)) + len(table.clusters) + task * len(table.items)
-    if np.all(of_rows < 0):
-        return alone, {}
-    of_items = alone.copy()
-    named = of_rows >= 0
-    of_items[table.item[rows][named]] = of_rows[named]
-    if np.array_equal(of_items[table.item[rows]], np.where(named, of_rows, alone[table.item[rows]])):
-        return of_items, {}
-    of_run = np.full(keys.size, -1)
-    of_run[run] = of_rows
-    if not np.array_equal(of_run[run], of_rows):
+    own_clusters = np.arange(len(table.items)) + len(table.clusters) + task * len(table.items)
+    if np.all(row_clusters < 0):
+        return own_clusters, {}
+    item_clusters = own_clusters.copy()
+    named = row_clusters >= 0
+    item_clusters[table.item[rows][named]] = row_clusters[named]
+    if np.array_equal(item_clusters[table.item[rows]], np.where(named, row_clusters, own_clusters[table.item[rows]])):
+        return item_clusters, {}
+    cluster_of_run = np.full(keys.size, -1)
+    cluster_of_run[run] = row_clusters
+    if not np.array_equal(cluster_of_run[run], row_clusters):
         raise UsageError(
             f"{source}: a cluster must be the same in all rows with the same {table.unit}, or in all rows of a run; "
             "here it is neither"
         )
     by_run = {}
-    for key, cluster in zip(keys, of_run, strict=True):
+    for key, cluster in zip(keys, cluster_of_run, strict=True):
         if cluster >= 0:
             group, name = divmod(int(key), len(table.runs))
             by_run[table.groups[group], table.runs[name]] = table.clusters[cluster]
-    return alone, by_run
+    return own_clusters, by_run
 
 
 def _names(table: ItemTable, items: Ints) -> tuple[str, ...]:
@@ -176,10 +177,10 @@ def _group_items(
     table: ItemTable, cells: _Cells, number: int, items: Ints, names: tuple[str, ...], clusters: Ints
 ) -> GroupItems:
     runs = np.flatnonzero(cells.group == number)
-    wanted = np.zeros(len(table.items), dtype=bool)
-    wanted[items] = True
-    own = (cells.group[cells.run] == number) & wanted[cells.item]
-    scores = cells.score[own].reshape(runs.size, items.size)
+    wanted_mask = np.zeros(len(table.items), dtype=bool)
+    wanted_mask[items] = True
+    own_cells = (cells.group[cells.run] == number) & wanted_mask[cells.item]
+    scores = cells.score[own_cells].reshape(runs.size, items.size)
     return GroupItems(
         runs=tuple(table.runs[name] for name in cells.name[runs]),
         names=names,

@@ -46,8 +46,8 @@ def items_of_runs(
         if isinstance(pairing.pairs, Samples):
             scores = scores[np.isfinite(scores).all(axis=1)]
         for unit in pairing.clusters:
-            places = [plan.replicates.index(name) for name in unit]
-            scores[places[0]] = scores[places].mean(axis=0)
+            replicate_places = [plan.replicates.index(name) for name in unit]
+            scores[replicate_places[0]] = scores[replicate_places].mean(axis=0)
         sides.append(scores)
     a, b = contrast.groups
     return ComparedItems(
@@ -83,8 +83,10 @@ def _scores_by_replicate(
     tables = []
     for block, scale in zip(blocks, scales, strict=True):
         table = np.full((len(replicates), int(block.used.sum())), np.nan)
-        known = [number for number, run in enumerate(block.runs) if run in place]
-        table[[place[block.runs[number]] for number in known]] = _scaled(block.scores[known][:, block.used], scale)
+        known_runs = [number for number, run in enumerate(block.runs) if run in place]
+        table[[place[block.runs[number]] for number in known_runs]] = _scaled(
+            block.scores[known_runs][:, block.used], scale
+        )
         tables.append(table)
     scores = np.concatenate(tables, axis=1)
     scores[~np.isfinite(scores).all(axis=1)] = np.nan
@@ -142,7 +144,7 @@ def _mean_of_items(plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, *,
     """
     a, b = (_weighted(plan, items, group) for group in contrast.groups)
     if not paired:
-        compared = ComparedItems(
+        compared_items = ComparedItems(
             level="checkpoints",
             shared=False,
             clusters=a.clusters,
@@ -150,24 +152,24 @@ def _mean_of_items(plan: AnalysisPlan, items: ItemsBelow, contrast: Contrast, *,
             tasks=a.tasks,
             tasks_b=b.tasks,
         )
-        return Pairing(pairs=Samples(a=a.values, b=b.values), lost=Lost(paired=False), items=compared)
+        return Pairing(pairs=Samples(a=a.values, b=b.values), lost=Lost(paired=False), items=compared_items)
     place = {name: number for number, name in enumerate(plan.replicates)}
-    places = np.array([place[name] for name in a.names], dtype=np.int64)
+    item_places = np.array([place[name] for name in a.names], dtype=np.int64)
     tasks = np.zeros(len(plan.replicates), dtype=np.int64)
-    tasks[places] = a.tasks
+    tasks[item_places] = a.tasks
     clusters = -1 - np.arange(len(plan.replicates))
-    clusters[places] = a.clusters
+    clusters[item_places] = a.clusters
     pairs = Pairs(
-        replicate=places,
+        replicate=item_places,
         a=a.values,
         b=b.values,
-        position_a=np.zeros_like(places),
-        position_b=np.ones_like(places),
+        position_a=np.zeros_like(item_places),
+        position_b=np.ones_like(item_places),
     )
-    compared = ComparedItems(
+    compared_items = ComparedItems(
         level="checkpoints", shared=True, clusters=clusters, clusters_b=clusters, tasks=tasks, tasks_b=tasks
     )
-    return Pairing(pairs=pairs, lost=Lost(), items=compared)
+    return Pairing(pairs=pairs, lost=Lost(), items=compared_items)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -182,16 +184,16 @@ class _Weighted:
 
 def _weighted(plan: AnalysisPlan, items: ItemsBelow, group: str) -> _Weighted:
     blocks = [items.groups[group, scale.task] for scale in plan.scales]
-    used = [int(block.used.sum()) for block in blocks]
+    used_counts = [int(block.used.sum()) for block in blocks]
     names = []
     values = []
-    for block, scale, count in zip(blocks, plan.scales, used, strict=True):
-        names += [item_name(scale.task, name) for name, kept in zip(block.names, block.used, strict=True) if kept]
-        weight = sum(used) / (len(blocks) * max(1, count))
+    for block, scale, count in zip(blocks, plan.scales, used_counts, strict=True):
+        names += [item_name(scale.task, name) for name, is_used in zip(block.names, block.used, strict=True) if is_used]
+        weight = sum(used_counts) / (len(blocks) * max(1, count))
         values.append(weight * _scaled(block.scores[:, block.used].mean(axis=0), scale))
     return _Weighted(
         names=names,
         values=np.concatenate(values),
         clusters=np.concatenate([block.clusters[block.used] for block in blocks]),
-        tasks=np.repeat(np.arange(len(blocks)), used),
+        tasks=np.repeat(np.arange(len(blocks)), used_counts),
     )

@@ -55,7 +55,9 @@ class ItemsBelow:
 
     def most_runs(self, group: str) -> int:
         """Return the number of runs of `group`, in the task with the most; 0 if all were lost."""
-        return max((len(block.runs) for (of_group, _), block in self.groups.items() if of_group == group), default=0)
+        return max(
+            (len(block.runs) for (block_group, _), block in self.groups.items() if block_group == group), default=0
+        )
 
     def lost_of(self, group: str, tasks: Iterable[str] | None = None) -> int:
         """Return the number of scores of `group` that were lost in `tasks`; default: in all."""

@@ -64,27 +64,27 @@ def _rng_seed(plan: AnalysisPlan, observations: Observations) -> int:
     return int(plan.digest[:32], 16)
 
 
-def _judge_tuned(plan: AnalysisPlan, tuned: Tuned, rng_seed: int) -> Answer:
+def _judge_tuned(plan: AnalysisPlan, tuning: Tuned, rng_seed: int) -> Answer:
     """Judge each group at the cell that was chosen for it."""
-    chosen = ", ".join(f"{choice.group} at {choice.cell}" for choice in tuned.choices)
-    within = ""
-    if chosen:
-        within = f", each group at its best of {', '.join(plan.cells)} ({chosen})"
-    answer = _judged(plan, tuned.observations, rng_seed, within)
-    unused = []
-    if tuned.unused:
-        unused.append(f"Not used, because other cells were chosen: {listed_runs(tuned.unused)}.")
+    choices_words = ", ".join(f"{choice.group} at {choice.cell}" for choice in tuning.choices)
+    settings_words = ""
+    if choices_words:
+        settings_words = f", each group at its best of {', '.join(plan.cells)} ({choices_words})"
+    answer = _judged(plan, tuning.observations, rng_seed, settings_words)
+    unused_notes = []
+    if tuning.unused:
+        unused_notes.append(f"Not used, because other cells were chosen: {listed_runs(tuning.unused)}.")
     step = answer.next_step
-    if tuned.missing:
-        step = f"Cells must be chosen before anything is judged; missing runs: {listed_runs(tuned.missing)}."
-    elif not tuned.choices:
+    if tuning.missing:
+        step = f"Cells must be chosen before anything is judged; missing runs: {listed_runs(tuning.missing)}."
+    elif not tuning.choices:
         step = "Nothing can be judged: every run on the seeds for choosing a cell was lost."
     elif step:
-        step = f"{step.removesuffix('.')}; {chosen}."
+        step = f"{step.removesuffix('.')}; {choices_words}."
     return replace(
         answer,
-        departures=(*answer.departures, *unused),
-        notes=(*_choices(plan, tuned), *answer.notes),
+        departures=(*answer.departures, *unused_notes),
+        notes=(*_choices(plan, tuning), *answer.notes),
         next_step=step,
     )
 
@@ -92,19 +92,19 @@ def _judge_tuned(plan: AnalysisPlan, tuned: Tuned, rng_seed: int) -> Answer:
 def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observations:
     """Spell each seed as the plan does, with a note if the source spells it differently: 7, 07, 7.0 are one seed."""
     order = (*plan.choosing, *plan.replicates)
-    planned = frozenset(order)
+    planned_names = frozenset(order)
     by_key = {replicate_key(name): name for name in reversed(order)}
-    unplanned = [name for name in observations.rows.replicate.names if name not in planned]
+    unplanned = [name for name in observations.rows.replicate.names if name not in planned_names]
     keys = {name: replicate_key(name) for name in unplanned}
     names = {name: by_key[key] for name, key in keys.items() if key in by_key}  # the source's spelling -> the plan's
     if not names:
         return observations
     replicate = observations.rows.replicate.renamed(lambda name: names.get(name, name))
-    theirs, ours = next(iter(names.items()))
-    others = ""
+    their_name, our_name = next(iter(names.items()))
+    others_words = ""
     if len(names) > 1:
-        others = f", and likewise {len(names) - 1} more"
-    note = f"{observations.pair_column.capitalize()} {theirs} is the plan's {ours}{others}."
+        others_words = f", and likewise {len(names) - 1} more"
+    note = f"{observations.pair_column.capitalize()} {their_name} is the plan's {our_name}{others_words}."
     return msgspec.structs.replace(
         observations, rows=replace(observations.rows, replicate=replicate), notes=(*observations.notes, note)
     )
@@ -120,52 +120,53 @@ def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
     if observations.rows.among(plan.groups, tasks, order).any():
         return
     if plan.cells:
-        named = f"cells: {', '.join(plan.cells)}"
+        named_words = f"cells: {', '.join(plan.cells)}"
     elif plan.tasks != ("",):
-        named = f"tasks: {', '.join(plan.tasks)}"
+        named_words = f"tasks: {', '.join(plan.tasks)}"
     else:
-        named = "no tasks"
+        named_words = "no tasks"
     raise UsageError(
         f"{source}: no run is in the plan (groups: {', '.join(plan.groups)}; seeds or pairs: {listed_short(order)}; "
-        f"{named})"
+        f"{named_words})"
     )
 
 
-def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, within: str = "") -> Answer:
-    """Judge observations in which each group has one cell. `within`: the chosen settings, in words."""
-    planned = observations if observations.exploratory else _planned(plan, observations)
-    progress = take_looks(plan, planned)
-    answer = judge_looks(plan, planned, progress, rng_seed, within)
+def _judged(plan: AnalysisPlan, observations: Observations, rng_seed: int, settings_words: str = "") -> Answer:
+    """Judge observations in which each group has one cell. `settings_words`: the chosen settings, in words."""
+    planned_observations = observations if observations.exploratory else _planned(plan, observations)
+    progress = take_looks(plan, planned_observations)
+    answer = judge_looks(plan, planned_observations, progress, rng_seed, settings_words)
     if observations.repeatable or observations.exploratory:
         return answer
     clusters = [finding.sentence for finding in answer.findings if finding.kind == CLUSTERS]
     return replace(
         answer,
         departures=(*departures(plan, observations, progress), *clusters),
-        next_step=next_step(plan, planned, progress),
+        next_step=next_step(plan, planned_observations, progress),
     )
 
 
 def judge_looks(
-    plan: AnalysisPlan, observations: Observations, progress: PlanProgress, rng_seed: int, within: str = ""
+    plan: AnalysisPlan, observations: Observations, progress: PlanProgress, rng_seed: int, settings_words: str = ""
 ) -> Answer:
-    """Judge observations of planned runs, at which the looks have been taken. `within`: the chosen settings, in words.
+    """Judge observations of planned runs, at which the looks have been taken. `settings_words`: the chosen settings, in
+    words.
 
     The answer has no departures and no next step.
     """
     comparisons = {}
     findings: dict[Finding, None] = {}  # of the outcomes, each once and in order
     for contrast, pairing in progress.pairings.items():
-        of_outcomes = tuple(_findings_of_outcomes(plan, observations, progress, contrast))
-        findings.update(dict.fromkeys(of_outcomes))
+        outcome_findings = tuple(_findings_of_outcomes(plan, observations, progress, contrast))
+        findings.update(dict.fromkeys(outcome_findings))
         comparisons[contrast] = compare(
-            _question(plan, observations, contrast, pairing, rng_seed, within),
+            _question(plan, observations, contrast, pairing, rng_seed, settings_words),
             pairing,
             progress.comparisons[contrast],
             same_records=_same_records(plan, observations, contrast),
-            findings=(*_findings_of_records(plan, observations, contrast), *of_outcomes),
+            findings=(*_findings_of_records(plan, observations, contrast), *outcome_findings),
         )
-    compared = [(contrast.a, contrast.b) for contrast in plan.design.comparisons]
+    compared_pairs = [(contrast.a, contrast.b) for contrast in plan.design.comparisons]
     return Answer(
         observations=observations,
         scales=plan.scales,
@@ -175,7 +176,7 @@ def judge_looks(
         plan="" if observations.exploratory else plan.digest,
         findings=tuple(findings),
         departures=(),
-        improvements=task_improvements(observations, plan.scales, compared, rng_seed),
+        improvements=task_improvements(observations, plan.scales, compared_pairs, rng_seed),
         notes=tuple(_notes(observations, progress)),
         next_step="",
         best=best_groups(plan, observations, progress, comparisons),
@@ -189,32 +190,37 @@ def _planned(plan: AnalysisPlan, observations: Observations) -> Observations:
 
 
 def _question(
-    plan: AnalysisPlan, observations: Observations, contrast: Contrast, pairing: Pairing, rng_seed: int, within: str
+    plan: AnalysisPlan,
+    observations: Observations,
+    contrast: Contrast,
+    pairing: Pairing,
+    rng_seed: int,
+    settings_words: str,
 ) -> Question:
     facts = (observations.facts or {}).get(contrast.task)
-    planned = len(plan.replicates)
+    planned_pairs = len(plan.replicates)
     if plan.evaluation is None:
-        asked = _asked_items(observations, contrast)
+        items_question = _asked_items(observations, contrast)
     else:
-        asked = asked_trials(plan, pairing)
+        items_question = asked_trials(plan, pairing)
     unit = ""
     if observations.exploratory:
-        planned = len(pairing.pairs)
+        planned_pairs = len(pairing.pairs)
         if pairing.lost.paired:
-            planned += len(pairing.lost.replicates)
+            planned_pairs += len(pairing.lost.replicates)
         unit = "independent unit" if pairing.clusters else "training run"
     return Question(
         a=contrast.a,
         b=contrast.b,
         task=contrast.task,
         design=plan.design_of(contrast),
-        planned=planned,
-        scope=_scope(plan, observations, contrast.task) + within,
+        planned=planned_pairs,
+        scope=_scope(plan, observations, contrast.task) + settings_words,
         recorded=observations.repeatable,
         same_settings=_same_settings(plan, observations, contrast),
         declared=not observations.exploratory,
         unit=unit,
-        items=asked,
+        items=items_question,
         rng_seed=rng_seed,
         paired=facts is None or facts.paired,
         run_sd=None if facts is None else facts.run_sd,
@@ -227,12 +233,12 @@ def _asked_items(observations: Observations, contrast: Contrast) -> AskedItems |
     if items is None:
         return None
     tasks = items.shared if contrast.task == MEAN else (contrast.task,)
-    used = [sum(items.items_of(group, task) for task in tasks) for group in contrast.groups]
+    used_items = [sum(items.items_of(group, task) for task in tasks) for group in contrast.groups]
     return AskedItems(
         level=items.level,
         closed=items.closed,
         unit=items.unit,
-        items=min(used),
+        items=min(used_items),
         runs_a=items.most_runs(contrast.a),
         runs_b=items.most_runs(contrast.b),
         shared=all(items.shared[task] for task in tasks),
@@ -250,8 +256,8 @@ def _scope(plan: AnalysisPlan, observations: Observations, task: str) -> str:
     """Describe the conditions under which the answer holds."""
     facts = observations.facts
     if facts is None:
-        what = "runs" if plan.evaluation is None else f"{plan.design.unit}s"
-        runs = f"the {what} in {observations.source}"
+        rows_words = "runs" if plan.evaluation is None else f"{plan.design.unit}s"
+        runs = f"the {rows_words} in {observations.source}"
         if task == MEAN:
             return f"{runs}, the tasks {', '.join(plan.tasks)} and no others"
         if task:
@@ -304,25 +310,25 @@ def _findings_of_outcomes(
     yield from _drift_findings(plan, observations, pairing, contrast)
     if contrast.task != MEAN:
         return
-    for other, of_task in progress.pairings.items():
-        if other.groups == contrast.groups and other.task != MEAN:
-            for finding in _drift_findings(plan, observations, of_task, other):
-                yield msgspec.structs.replace(finding, sentence=f"{other.task}: {finding.sentence}")
+    for other_contrast, task_pairing in progress.pairings.items():
+        if other_contrast.groups == contrast.groups and other_contrast.task != MEAN:
+            for finding in _drift_findings(plan, observations, task_pairing, other_contrast):
+                yield msgspec.structs.replace(finding, sentence=f"{other_contrast.task}: {finding.sentence}")
 
 
 def _cluster_finding(observations: Observations, pairing: Pairing, contrast: Contrast) -> Finding:
     """Return a finding that caps the verdict, because runs that the plan counts as independent share a cluster."""
-    where = f" in {contrast.task}" if contrast.task else ""
-    sharing = f"{listed_short(pairing.clusters[0])} share a cluster"
-    others = len(pairing.clusters) - 1
-    if others:
-        sharing += f", and so do {others} other sets of them"
+    task_words = f" in {contrast.task}" if contrast.task else ""
+    sharing_words = f"{listed_short(pairing.clusters[0])} share a cluster"
+    other_sets = len(pairing.clusters) - 1
+    if other_sets:
+        sharing_words += f", and so do {other_sets} other sets of them"
     return Finding(
         kind=CLUSTERS,
         weight="caps",
         groups=contrast.groups,
-        sentence=f"{contrast.a} and {contrast.b}{where}: the plan counts every {observations.pair_column} as "
-        f"independent, but {sharing}.",
+        sentence=f"{contrast.a} and {contrast.b}{task_words}: the plan counts every {observations.pair_column} as "
+        f"independent, but {sharing_words}.",
     )
 
 
@@ -336,9 +342,9 @@ def _drift_findings(
     """
     if isinstance(pairing.pairs, Samples):
         return
-    used = pairing.pairs
-    unused = pairing.existing.taken(~np.isin(pairing.existing.replicate, used.replicate))
-    pairs = used.followed_by(unused)
+    used_replicates = pairing.pairs
+    unused = pairing.existing.taken(~np.isin(pairing.existing.replicate, used_replicates.replicate))
+    pairs = used_replicates.followed_by(unused)
     order = _order_of_runs(observations, contrast)
     names = plan.replicates
     if all(names[replicate] in order for replicate in pairs.replicate.tolist()):
@@ -361,7 +367,7 @@ def _order_of_runs(observations: Observations, contrast: Contrast) -> dict[str, 
     for row in observations.rows:
         if row.order is not None and row.group in contrast.groups and contrast.task in (row.task, MEAN):
             orders.setdefault(row.replicate, []).append(row.order)
-    return {name: fsum(places) / len(places) for name, places in orders.items()}
+    return {name: fsum(run_orders) / len(run_orders) for name, run_orders in orders.items()}
 
 
 def _notes(observations: Observations, progress: PlanProgress) -> Iterator[str]:
@@ -373,19 +379,19 @@ def _notes(observations: Observations, progress: PlanProgress) -> Iterator[str]:
         return
     for contrast, pairing in progress.pairings.items():
         if pairing.clusters:
-            where = f" ({contrast.task})" if contrast.task else ""
-            independent = len(pairing.pairs)
-            runs = independent + sum(len(unit) - 1 for unit in pairing.clusters)
+            task_words = f" ({contrast.task})" if contrast.task else ""
+            independent_pairs = len(pairing.pairs)
+            runs = independent_pairs + sum(len(unit) - 1 for unit in pairing.clusters)
             yield (
-                f"{contrast.a} and {contrast.b}{where}: pairs that share a cluster are not independent; "
-                f"{n_pairs(runs)} give {independent} independent ones, the means of their clusters, with equal "
+                f"{contrast.a} and {contrast.b}{task_words}: pairs that share a cluster are not independent; "
+                f"{n_pairs(runs)} give {independent_pairs} independent ones, the means of their clusters, with equal "
                 "weights."
             )
 
 
-def _choices(plan: AnalysisPlan, tuned: Tuned) -> Iterator[str]:
+def _choices(plan: AnalysisPlan, tuning: Tuned) -> Iterator[str]:
     """Say which cell was chosen for each group, and give the means of all its cells."""
     choosing = listed_short(plan.choosing)
-    for choice in tuned.choices:
+    for choice in tuning.choices:
         means = ", ".join(f"{cell} {plan.design.value(mean)}" for cell, mean in choice.means.items())
         yield f"{choice.group} is judged at {choice.cell}, chosen on the seeds {choosing} (means: {means})."

@@ -30,24 +30,29 @@ def level_caveats(evidence: Evidence) -> Iterator[str]:
 
 def _lower_level(evidence: Evidence) -> Iterator[str]:
     """If training is not shown to differ, say whether these checkpoints do, on items like these."""
-    asked = evidence.question.items
-    if asked is None or asked.level != "trainings" or evidence.verdict in DIFFERENT:
+    items_question = evidence.question.items
+    if items_question is None or items_question.level != "trainings" or evidence.verdict in DIFFERENT:
         return
     items = evidence.items
     scores = None if items is None else items.scores(evidence.samples or evidence.pairs[: evidence.used])
     if scores is None:
         return
-    of_checkpoints = item_difference(scores, "checkpoints")
+    checkpoint_difference = item_difference(scores, "checkpoints")
     alpha = evidence.level_alpha
-    interval = of_checkpoints.interval(alpha)
-    if interval is None or of_checkpoints.effective_clusters < LEAST_ITEMS or interval[0] <= 0.0 <= interval[1]:
+    interval = checkpoint_difference.interval(alpha)
+    if interval is None or checkpoint_difference.effective_clusters < LEAST_ITEMS or interval[0] <= 0.0 <= interval[1]:
         return
     design = evidence.design
     digits = design.digits
     limits = f"{signed(interval[0], digits)} to {signed(interval[1], digits)}"
-    runs = str(asked.runs_a) if asked.runs_a == asked.runs_b else f"{asked.runs_a} and {asked.runs_b}"
+    runs = (
+        str(items_question.runs_a)
+        if items_question.runs_a == items_question.runs_b
+        else f"{items_question.runs_a} and {items_question.runs_b}"
+    )
     yield (
-        f"These checkpoints do differ on {asked.unit}s like these ({design.difference(of_checkpoints.mean)}, "
+        f"These checkpoints do differ on {items_question.unit}s like these "
+        f"({design.difference(checkpoint_difference.mean)}, "
         f"{percent(1.0 - alpha)} interval {limits}), but {runs} runs per group do not show that training does; the "
         "question about training decides."
     )
@@ -55,27 +60,30 @@ def _lower_level(evidence: Evidence) -> Iterator[str]:
 
 def _advice(evidence: Evidence) -> Iterator[str]:
     effect = evidence.effect
-    asked = evidence.question.items
-    if asked is None or not isinstance(effect, ItemDifference):
+    items_question = evidence.question.items
+    if items_question is None or not isinstance(effect, ItemDifference):
         return
     advice = item_advice(effect, evidence.level_alpha)
     if advice is None:
         return
-    half = f"An interval of half the width (+-{evidence.design.size(advice.goal)})"
-    items = _items(advice, asked.unit)
-    if asked.level == "checkpoints":
+    half_width_words = f"An interval of half the width (+-{evidence.design.size(advice.goal)})"
+    items = _items(advice, items_question.unit)
+    if items_question.level == "checkpoints":
         if items:
-            yield f"{half} takes {items}."
+            yield f"{half_width_words} takes {items}."
         return
-    runs = _runs(advice, asked.unit)
+    runs = _runs(advice, items_question.unit)
     if runs and items:
-        yield f"{half} takes {runs}, or {items} with these runs."
+        yield f"{half_width_words} takes {runs}, or {items} with these runs."
     elif runs:
-        yield f"{half} takes {runs}; no number of {asked.unit}s gives it with these runs."
+        yield f"{half_width_words} takes {runs}; no number of {items_question.unit}s gives it with these runs."
     elif items:
-        yield f"{half} takes {items} with these runs; no number of runs gives it on these {asked.unit}s."
+        yield (
+            f"{half_width_words} takes {items} with these runs; no number of runs gives it on these "
+            f"{items_question.unit}s."
+        )
     else:
-        yield f"{half} takes more runs and more {asked.unit}s; neither alone gives it."
+        yield f"{half_width_words} takes more runs and more {items_question.unit}s; neither alone gives it."
 
 
 def _runs(advice: ItemAdvice, unit: str) -> str:

@@ -39,21 +39,21 @@ def at_level(observations: Observations, level: Level | None, *, closed: bool = 
     if table is None:
         _refuse_without_items(observations, level, closed=closed)
         return observations
-    aligned = {task: align(observations.source, table, task) for task in table.tasks}
-    if not any(of_task.groups for of_task in aligned.values()):
+    aligned_tasks = {task: align(observations.source, table, task) for task in table.tasks}
+    if not any(of_task.groups for of_task in aligned_tasks.values()):
         raise UsageError(f"{observations.source}: no row has an outcome, so nothing can be compared")
-    level = level or _level_of(table, aligned)
+    level = level or _level_of(table, aligned_tasks)
     if closed and level == "checkpoints":
         raise UsageError(
             f"{observations.source}: ",
             SettingName("closed_items"),
             f" is for an answer about training, but this one is about checkpoints, whose {table.unit}s are the sample",
         )
-    items = _items(table, aligned, level, closed=closed)
+    items = _items(table, aligned_tasks, level, closed=closed)
     if level == "trainings":
-        rows = Runs.of(_rows_of_runs(aligned))
+        rows = Runs.of(_rows_of_runs(aligned_tasks))
     else:
-        rows = _rows_of_items(items, aligned)
+        rows = _rows_of_items(items, aligned_tasks)
         by_item = table.item_column if all(items.shared.values()) else ""
         observations = msgspec.structs.replace(observations, pair_column=by_item, run_column=table.item_column)
     return msgspec.structs.replace(
@@ -76,41 +76,41 @@ def _refuse_without_items(observations: Observations, level: Level | None, *, cl
         )
 
 
-def _level_of(table: ItemTable, aligned: dict[str, Aligned]) -> Level:
+def _level_of(table: ItemTable, aligned_tasks: dict[str, Aligned]) -> Level:
     """Return the level that the numbers of runs allow: trainings if each group has two runs in some task."""
-    most = dict.fromkeys(table.groups, 0)
-    for of_task in aligned.values():
-        lost = [run.group for run in of_task.lost]
+    most_runs = dict.fromkeys(table.groups, 0)
+    for task_items in aligned_tasks.values():
+        lost_groups = [run.group for run in task_items.lost]
         for group in table.groups:
-            block = of_task.groups.get(group)
-            runs = lost.count(group) + (len(block.runs) if block else 0)
-            most[group] = max(most[group], runs)
-    return "trainings" if min(most.values()) >= _LEAST_TRAININGS else "checkpoints"
+            block = task_items.groups.get(group)
+            runs = lost_groups.count(group) + (len(block.runs) if block else 0)
+            most_runs[group] = max(most_runs[group], runs)
+    return "trainings" if min(most_runs.values()) >= _LEAST_TRAININGS else "checkpoints"
 
 
-def _items(table: ItemTable, aligned: dict[str, Aligned], level: Level, *, closed: bool) -> ItemsBelow:
+def _items(table: ItemTable, aligned_tasks: dict[str, Aligned], level: Level, *, closed: bool) -> ItemsBelow:
     groups: dict[tuple[str, str], GroupItems] = {}
-    for task, of_task in aligned.items():
-        for group, block in of_task.groups.items():
+    for task, task_items in aligned_tasks.items():
+        for group, block in task_items.groups.items():
             groups[group, task] = block
     return ItemsBelow(
         level=level,
         closed=closed,
         unit=table.unit,
         groups=groups,
-        shared={task: of_task.shared for task, of_task in aligned.items()},
+        shared={task: task_items.shared for task, task_items in aligned_tasks.items()},
         repeats=(
-            min(of_task.repeats[0] for of_task in aligned.values()),
-            max(of_task.repeats[1] for of_task in aligned.values()),
+            min(task_items.repeats[0] for task_items in aligned_tasks.values()),
+            max(task_items.repeats[1] for task_items in aligned_tasks.values()),
         ),
-        left_out={task: of_task.left_out for task, of_task in aligned.items()},
+        left_out={task: task_items.left_out for task, task_items in aligned_tasks.items()},
     )
 
 
-def _rows_of_runs(aligned: dict[str, Aligned]) -> Iterator[Observation]:
+def _rows_of_runs(aligned_tasks: dict[str, Aligned]) -> Iterator[Observation]:
     """Yield a row per run, with the mean of its items that were lost in no run."""
-    for task, of_task in aligned.items():
-        for group, block in of_task.groups.items():
+    for task, task_items in aligned_tasks.items():
+        for group, block in task_items.groups.items():
             for run, mean in zip(block.runs, block.outcomes.tolist(), strict=True):
                 yield Observation(
                     group=group,
@@ -118,17 +118,17 @@ def _rows_of_runs(aligned: dict[str, Aligned]) -> Iterator[Observation]:
                     task=task,
                     run=run,
                     value=None if math.isnan(mean) else mean,
-                    cluster=of_task.clusters_of_runs.get((group, run), ""),
+                    cluster=task_items.clusters_of_runs.get((group, run), ""),
                 )
-        yield from _rows_of_lost_runs(of_task)
+        yield from _rows_of_lost_runs(task_items)
 
 
-def _rows_of_lost_runs(aligned: Aligned) -> Iterator[Observation]:
-    for run in aligned.lost:
+def _rows_of_lost_runs(aligned_task: Aligned) -> Iterator[Observation]:
+    for run in aligned_task.lost:
         yield Observation(group=run.group, replicate=run.run, task=run.task, run=run.run, value=None)
 
 
-def _rows_of_items(items: ItemsBelow, aligned: dict[str, Aligned]) -> Runs:
+def _rows_of_items(items: ItemsBelow, aligned_tasks: dict[str, Aligned]) -> Runs:
     """Return a row per item of each group, with the mean over the group's runs; a group of lost runs has no items."""
     groups: list[str] = []
     tasks: list[str] = []
@@ -139,8 +139,8 @@ def _rows_of_items(items: ItemsBelow, aligned: dict[str, Aligned]) -> Runs:
         tasks.append(task)
         names.append([item_name(task, name) for name in block.names] if task else block.names)
         means.append(block.scores.mean(axis=0))
-    for task, of_task in aligned.items():
-        for run in of_task.lost:
+    for task, task_items in aligned_tasks.items():
+        for run in task_items.lost:
             if (run.group, task) not in items.groups:
                 groups.append(run.group)
                 tasks.append(task)
@@ -153,10 +153,12 @@ def _rows_of_items(items: ItemsBelow, aligned: dict[str, Aligned]) -> Runs:
 
 def _notes(items: ItemsBelow) -> Iterator[str]:
     """Say which items are left out, and that groups without a common item form no pairs."""
-    for task, left_out in items.left_out.items():
-        where = f" of {task}" if task else ""
-        if left_out:
-            lacking = "was not scored in all runs and is" if left_out == 1 else "were not scored in all runs and are"
-            yield f"{counted(left_out, items.unit)}{where} {lacking} left out."
+    for task, omitted_count in items.left_out.items():
+        task_words = f" of {task}" if task else ""
+        if omitted_count:
+            omission_words = (
+                "was not scored in all runs and is" if omitted_count == 1 else "were not scored in all runs and are"
+            )
+            yield f"{counted(omitted_count, items.unit)}{task_words} {omission_words} left out."
         if not items.shared[task]:
-            yield f"The groups share no {items.unit}{where}, so their {items.unit}s form no pairs."
+            yield f"The groups share no {items.unit}{task_words}, so their {items.unit}s form no pairs."

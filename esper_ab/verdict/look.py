@@ -117,12 +117,12 @@ def _are_counts(values: Floats, success: float) -> bool:
     return bool(np.all((values == 0.0) | (values == success)))
 
 
-def _is_confounded(design: Design, used: Data) -> bool:
+def _is_confounded(design: Design, used_data: Data) -> bool:
     """True if position effects alone could explain these pairs, as lost replicates can cause; a later look decides."""
-    harmless = design.positions_drawn or not design.positions_matter or design.positions < 2
-    if harmless or isinstance(used, Samples) or len(used) < LEAST_PAIRS:
+    is_harmless = design.positions_drawn or not design.positions_matter or design.positions < 2
+    if is_harmless or isinstance(used_data, Samples) or len(used_data) < LEAST_PAIRS:
         return False
-    return not identified([{"a": (a,), "b": (b,)} for a, b in used.sides.tolist()])
+    return not identified([{"a": (a,), "b": (b,)} for a, b in used_data.sides.tolist()])
 
 
 def take_look(design: Design, replicates: int, data: Data, n_open: int, items: ComparedItems | None = None) -> Look:
@@ -130,43 +130,43 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int, items: C
 
     `n_open` comparisons share alpha.
     """
-    used = before(data, replicates)
-    effect = None if _is_confounded(design, used) else effect_of(design, used, items)
-    pairs = len(used)
-    enough = sample_of(effect, pairs, items)
+    used_data = before(data, replicates)
+    effect = None if _is_confounded(design, used_data) else effect_of(design, used_data, items)
+    pairs = len(used_data)
+    sample = sample_of(effect, pairs, items)
     alpha = design.alpha / n_open
     margin = design.margin
-    least = least_small(design, replicates, enough, items)
+    least_pairs = least_small(design, replicates, sample, items)
     anytime = design.anytime_after is not None and replicates > design.anytime_after
     if anytime:
-        tested = _anytime(design, effect, n_open)
+        tested_effect = _anytime(design, effect, n_open)
     else:
-        tested = _planned(design, replicates, effect, n_open)
-    low, high = _limits(tested.repeated)
-    simultaneous_low, simultaneous_high = _limits(tested.simultaneous)
-    equivalence_low, equivalence_high = _limits(tested.equivalence)
+        tested_effect = _planned(design, replicates, effect, n_open)
+    low, high = _limits(tested_effect.repeated)
+    simultaneous_low, simultaneous_high = _limits(tested_effect.simultaneous)
+    equivalence_low, equivalence_high = _limits(tested_effect.equivalence)
     excludes_zero = low is not None and high is not None and (low > 0.0 or high < 0.0)
-    crosses = excludes_zero and (anytime or _backed(used, effect, alpha))
-    within = _small(pairs, tested.equivalence, margin, least)
+    is_crossing = excludes_zero and (anytime or _backed(used_data, effect, alpha))
+    is_within = _small(pairs, tested_effect.equivalence, margin, least_pairs)
     look = Look(
         replicates=replicates,
         pairs=pairs,
         alpha=alpha,
-        bound_p=tested.bound_p,
-        bound_e=tested.bound_e,
-        p=tested.p,
-        e=tested.e,
+        bound_p=tested_effect.bound_p,
+        bound_e=tested_effect.bound_e,
+        p=tested_effect.p,
+        e=tested_effect.e,
         mean=None if effect is None else effect.mean,
         low=low,
         high=high,
         simultaneous_low=simultaneous_low,
         simultaneous_high=simultaneous_high,
-        crossed=tested.reached and crosses and enough.suffices,
-        small=within and _small(pairs, tested.simultaneous, margin, least),
-        equivalence_p=tested.equivalence_p,
+        crossed=tested_effect.reached and is_crossing and sample.suffices,
+        small=is_within and _small(pairs, tested_effect.simultaneous, margin, least_pairs),
+        equivalence_p=tested_effect.equivalence_p,
         equivalence_low=equivalence_low,
         equivalence_high=equivalence_high,
-        equivalent=within and not tested.reached,
+        equivalent=is_within and not tested_effect.reached,
     )
     if anytime or design.futility is None:
         return look
@@ -178,20 +178,20 @@ def _limits(interval: Interval) -> tuple[float | None, float | None]:
     return interval or (None, None)
 
 
-def _backed(used: Data, effect: Effect | None, alpha: float) -> bool:
+def _backed(used_data: Data, effect: Effect | None, alpha: float) -> bool:
     """True unless the exact sign-flip test must support the t-test of so few pairs at `alpha` and does not.
 
     It is not required if so few pairs could never reach `alpha`, as when many comparisons share it.
     """
-    if isinstance(used, Samples) or len(used) not in BACKED_BY_SIGNS or effect is None:
+    if isinstance(used_data, Samples) or len(used_data) not in BACKED_BY_SIGNS or effect is None:
         return True
     if isinstance(effect, Proportions) or (isinstance(effect, ItemDifference) and effect.level == "checkpoints"):
         return True
     positions = effect.positions if isinstance(effect, AdjustedDifference) else ()
     means = {position.position: position.mean for position in positions}
-    moved = [means.get(a, 0.0) - means.get(b, 0.0) for a, b in used.sides.tolist()]
-    p = float(signs_p(used.differences - moved))
-    return p <= alpha or smallest_p(len(used)) > alpha
+    position_effects = [means.get(a, 0.0) - means.get(b, 0.0) for a, b in used_data.sides.tolist()]
+    p = float(signs_p(used_data.differences - position_effects))
+    return p <= alpha or smallest_p(len(used_data)) > alpha
 
 
 def _planned(design: Design, replicates: int, effect: Effect | None, n_open: int) -> _Tested:
@@ -199,17 +199,17 @@ def _planned(design: Design, replicates: int, effect: Effect | None, n_open: int
     p = None if effect is None else effect.p
     if not design.boundaries:
         return _Tested(p=p)
-    at = design.looks.index(replicates)
-    bound = design.boundary(n_open).nominal_p[at]
-    first = design.boundary(len(design.comparisons)).nominal_p[at]
+    look_index = design.looks.index(replicates)
+    bound = design.boundary(n_open).nominal_p[look_index]
+    first_p = design.boundary(len(design.comparisons)).nominal_p[look_index]
     return _Tested(
         p=p,
         bound_p=bound,
-        equivalence_p=first,
+        equivalence_p=first_p,
         reached=p is not None and bound > 0.0 and p <= bound,
         repeated=_interval(effect, bound),
-        simultaneous=_interval(effect, first),
-        equivalence=_interval(effect, first, one_sided=True),
+        simultaneous=_interval(effect, first_p),
+        equivalence=_interval(effect, first_p, one_sided=True),
     )
 
 
@@ -218,19 +218,19 @@ def _anytime(design: Design, effect: Effect | None, n_open: int) -> _Tested:
     bound = design.evidence * n_open
     if effect is None:
         return _Tested(bound_e=bound)
-    first = design.evidence * len(design.comparisons)
+    first_evidence = design.evidence * len(design.comparisons)
     log_e = effect.log_evidence()
     e = None
     if log_e is not None:
         e = math.exp(min(log_e, _LARGEST_LOG))
-    one_sided = first if isinstance(effect, Proportions) else first / 2.0
+    one_sided_evidence = first_evidence if isinstance(effect, Proportions) else first_evidence / 2.0
     return _Tested(
         e=e,
         bound_e=bound,
         reached=log_e is not None and log_e >= math.log(bound),
         repeated=effect.anytime_interval(bound),
-        simultaneous=effect.anytime_interval(first),
-        equivalence=effect.anytime_interval(one_sided),
+        simultaneous=effect.anytime_interval(first_evidence),
+        equivalence=effect.anytime_interval(one_sided_evidence),
     )
 
 
@@ -239,8 +239,8 @@ def _add_futility(look: Look, effect: Effect | None, stop: float, margin: float)
     interval = _interval(effect, stop, one_sided=True)
     low, high = _limits(interval)
     undecided = not look.crossed and not look.equivalent
-    futile = undecided and _small(look.pairs, interval, margin, LEAST_PAIRS)
-    return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=futile)
+    is_futile = undecided and _small(look.pairs, interval, margin, LEAST_PAIRS)
+    return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=is_futile)
 
 
 def _interval(effect: Effect | None, p: float, *, one_sided: bool = False) -> Interval:
@@ -255,8 +255,8 @@ def _interval(effect: Effect | None, p: float, *, one_sided: bool = False) -> In
     return effect.interval(p)
 
 
-def _small(pairs: int, interval: Interval, margin: float, least: int | None) -> bool:
-    """True if there are `least` pairs (None: never) and the interval lies within the margin."""
-    if least is None or pairs < least or interval is None:
+def _small(pairs: int, interval: Interval, margin: float, least_pairs: int | None) -> bool:
+    """True if there are `least_pairs` pairs (None: never) and the interval lies within the margin."""
+    if least_pairs is None or pairs < least_pairs or interval is None:
         return False
     return -margin < interval[0] and interval[1] < margin

@@ -86,46 +86,48 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> PlanProgress:
     contrasts = plan.design.comparisons
     if observations.exploratory:
         pairings = dict(pair_explored(plan, observations))
-        ready = dict.fromkeys(contrasts, plan.design.looks[-1])
+        ready_replicates = dict.fromkeys(contrasts, plan.design.looks[-1])
     else:
         pairings = {contrast: _pair_planned(plan, runs, contrast, plan.replicates) for contrast in contrasts}
-        ready = {contrast: leading_complete(runs, contrast, plan.scales, plan.replicates) for contrast in contrasts}
+        ready_replicates = {
+            contrast: leading_complete(runs, contrast, plan.scales, plan.replicates) for contrast in contrasts
+        }
     for contrast, pairing in pairings.items():
         pairings[contrast] = with_items(plan, observations.items, contrast, pairing)
-    complete, comparisons = _look_while_ready(plan, pairings, ready)
+    complete_replicates, comparisons = _look_while_ready(plan, pairings, ready_replicates)
     done_elsewhere = not observations.repeatable and not observations.exploratory
     for contrast, progress in comparisons.items():
-        existing = _pairs_of(pairings[contrast])
-        decided_at = progress.decided_at if plan.design.early_stop else None
+        existing_pairs = _pairs_of(pairings[contrast])
+        deciding_replicates = progress.decided_at if plan.design.early_stop else None
         if done_elsewhere:
-            end = ready[contrast] if decided_at is None else decided_at
-            if plan.evaluation is not None and decided_at is None and progress.last is not None:
+            end = ready_replicates[contrast] if deciding_replicates is None else deciding_replicates
+            if plan.evaluation is not None and deciding_replicates is None and progress.last is not None:
                 end = progress.last.replicates  # all numbers are those of the last look
             pairing = _pair_planned(plan, runs, contrast, plan.replicates[:end])
             pairings[contrast] = with_items(plan, observations.items, contrast, pairing)
-        pairings[contrast] = replace(pairings[contrast], existing=existing)
-        if decided_at is not None:
-            later = existing.taken(existing.replicate >= decided_at)
-            comparisons[contrast] = msgspec.structs.replace(progress, later=later)
-    return PlanProgress(complete=complete, comparisons=comparisons, pairings=pairings)
+        pairings[contrast] = replace(pairings[contrast], existing=existing_pairs)
+        if deciding_replicates is not None:
+            later_pairs = existing_pairs.taken(existing_pairs.replicate >= deciding_replicates)
+            comparisons[contrast] = msgspec.structs.replace(progress, later=later_pairs)
+    return PlanProgress(complete=complete_replicates, comparisons=comparisons, pairings=pairings)
 
 
 def progress_after(
     design: Design,
     data: Mapping[Contrast, Data],
     complete: int,
-    own: Mapping[Contrast, Design] | None = None,
+    own_designs: Mapping[Contrast, Design] | None = None,
 ) -> dict[Contrast, ComparisonProgress]:
     """Take the looks at the first `complete` replicates, at every comparison of the design.
 
     `complete`: number of leading replicates whose runs are all finished or lost. `data`: pairs in any order (those of
-    later replicates are ignored), or unpaired runs, which have a single look. Replicates are numbered from 0. `own`:
-    by comparison, the design with its own margin and outcome, if these differ between comparisons.
+    later replicates are ignored), or unpaired runs, which have a single look. Replicates are numbered from 0.
+    `own_designs`: by comparison, the design with its own margin and outcome, if these differ between comparisons.
     """
     states = {}
     for contrast in design.comparisons:
-        own_design = own[contrast] if own else design
-        states[contrast] = _State(design=own_design, data=data.get(contrast, NO_PAIRS))
+        contrast_design = own_designs[contrast] if own_designs else design
+        states[contrast] = _State(design=contrast_design, data=data.get(contrast, NO_PAIRS))
     for replicates in _looks_between(design, 0, complete):
         _take_look_at_each(design, replicates, list(states.values()))
     return _progress(design, states, complete)
@@ -152,50 +154,52 @@ class _State:
 
 
 def _look_while_ready(
-    plan: AnalysisPlan, pairings: Mapping[Contrast, Pairing], ready: Mapping[Contrast, int]
+    plan: AnalysisPlan, pairings: Mapping[Contrast, Pairing], ready_replicates: Mapping[Contrast, int]
 ) -> tuple[int, dict[Contrast, ComparisonProgress]]:
     """Take one look after another; return the number of replicates at the last look, and the progress."""
     design = plan.design
     states = {}
     for contrast, pairing in pairings.items():
         states[contrast] = _State(design=plan.design_of(contrast), data=pairing.pairs, items=pairing.items)
-    complete = 0
+    complete_replicates = 0
     while True:
-        needed = [contrast for contrast in states if not design.early_stop or states[contrast].decision == "open"]
-        reach = min((ready[contrast] for contrast in needed), default=0)
-        upcoming = _next_look(design, complete, reach)
-        if upcoming is None:
-            return complete, _progress(design, states, complete)
-        for replicates in _looks_between(design, complete, upcoming):
+        open_contrasts = [
+            contrast for contrast in states if not design.early_stop or states[contrast].decision == "open"
+        ]
+        reach = min((ready_replicates[contrast] for contrast in open_contrasts), default=0)
+        upcoming_look = _next_look(design, complete_replicates, reach)
+        if upcoming_look is None:
+            return complete_replicates, _progress(design, states, complete_replicates)
+        for replicates in _looks_between(design, complete_replicates, upcoming_look):
             _take_look_at_each(design, replicates, list(states.values()))
-        complete = upcoming
+        complete_replicates = upcoming_look
 
 
-def _next_look(design: Design, complete: int, reach: int) -> int | None:
+def _next_look(design: Design, complete_replicates: int, reach: int) -> int | None:
     """Return the next planned look or, after these, the newest one; None if its runs are not the first `reach`."""
-    planned = [look for look in design.looks if look > complete]
-    if planned:
-        upcoming = planned[0]
+    planned_looks = [look for look in design.looks if look > complete_replicates]
+    if planned_looks:
+        upcoming_look = planned_looks[0]
     elif design.anytime_after is not None:
-        upcoming = reach
+        upcoming_look = reach
     else:
         return None
-    if complete < upcoming <= reach:
-        return upcoming
+    if complete_replicates < upcoming_look <= reach:
+        return upcoming_look
     return None
 
 
-def _looks_between(design: Design, complete: int, until: int) -> Iterator[int]:
-    """Yield the looks after more than `complete` and at most `until` replicates."""
-    yield from (look for look in design.looks if complete < look <= until)
+def _looks_between(design: Design, complete_replicates: int, last_replicates: int) -> Iterator[int]:
+    """Yield the looks after more than `complete_replicates` and at most `last_replicates` replicates."""
+    yield from (look for look in design.looks if complete_replicates < look <= last_replicates)
     if design.anytime_after is not None:
-        yield from range(max(design.anytime_after, complete) + 1, until + 1)
+        yield from range(max(design.anytime_after, complete_replicates) + 1, last_replicates + 1)
 
 
 def _take_look_at_each(design: Design, replicates: int, states: Sequence[_State]) -> None:
     """Take one look at every comparison that still takes part."""
     n_open = sum(not state.passed_on for state in states)
-    undecided = [state for state in states if state.decision == "open"]
+    undecided_states = [state for state in states if state.decision == "open"]
     if not design.early_stop:
         for state in states:
             if state.decision != "open":
@@ -203,16 +207,18 @@ def _take_look_at_each(design: Design, replicates: int, states: Sequence[_State]
                     take_look(state.design, replicates, state.data, state.shares_at_decision, state.items)
                 )
     while True:
-        taken = [(state, take_look(state.design, replicates, state.data, n_open, state.items)) for state in undecided]
-        crossing = [(state, look) for state, look in taken if look.crossed]
+        taken_looks = [
+            (state, take_look(state.design, replicates, state.data, n_open, state.items)) for state in undecided_states
+        ]
+        crossing = [(state, look) for state, look in taken_looks if look.crossed]
         if not crossing:
             break
         for state, look in crossing:
             _decide(state, look, "crossed", n_open)
             state.passed_on = _exceeds_margin(look, state.design.margin)
         n_open -= sum(state.passed_on for state, _ in crossing)
-        undecided = [state for state, look in taken if not look.crossed]
-    for state, look in taken:
+        undecided_states = [state for state, look in taken_looks if not look.crossed]
+    for state, look in taken_looks:
         if look.equivalent:
             _decide(state, look, "equivalent", n_open)
         elif look.futile:
@@ -241,19 +247,21 @@ def _exceeds_margin(look: Look, margin: float) -> bool:
     return above or below
 
 
-def _progress(design: Design, states: Mapping[Contrast, _State], complete: int) -> dict[Contrast, ComparisonProgress]:
-    """Return the progress of each comparison after the looks at the first `complete` replicates."""
-    all_planned = complete >= max(design.looks, default=0)  # whether every planned look was taken
-    all_taken = all_planned and design.anytime_after is None
+def _progress(
+    design: Design, states: Mapping[Contrast, _State], complete_replicates: int
+) -> dict[Contrast, ComparisonProgress]:
+    """Return the progress of each comparison after the looks at the first `complete_replicates` replicates."""
+    all_planned = complete_replicates >= max(design.looks, default=0)  # whether every planned look was taken
+    is_all_taken = all_planned and design.anytime_after is None
     progress = {}
     for contrast, state in states.items():
-        decided = state.decision != "open" and (design.early_stop or all_planned)
+        is_decided = state.decision != "open" and (design.early_stop or all_planned)
         progress[contrast] = ComparisonProgress(
             looks=tuple(state.looks),
             decision=state.decision,
             decided_at=state.decided_at,
             direction=state.direction,
-            finished=decided or all_taken,
+            finished=is_decided or is_all_taken,
         )
     return progress
 

@@ -46,21 +46,22 @@ def lost_score_findings(
     a, b = (items.lost_of(group, [scale.task for scale in scales]) for group in contrast.groups)
     if not a and not b:
         return
-    lost = (
+    lost_counts = (
         f"{counted(a, 'score')} of {contrast.a} and {b} of {contrast.b} were lost, so their {items.unit}s are left out"
     )
     if any(scale.worst is None for scale in scales):
         end = f"; for a verdict, give a failed {items.unit} its worst outcome (--worst), or remove it from all runs."
-        yield _finding("caps", contrast, lost + end)
+        yield _finding("caps", contrast, lost_counts + end)
     elif not progress.claimed:
-        yield _finding("caps equivalence", contrast, f"{lost}.")  # nor does a gate take a group for not worse
+        yield _finding("caps equivalence", contrast, f"{lost_counts}.")  # nor does a gate take a group for not worse
     else:
         weight = _weight(plan, items, contrast, scales, pairing, progress)
         effect = "overturns it" if weight == "caps" else "leaves it standing"
         yield _finding(
             weight,
             contrast,
-            f"{lost}; counting each as the worst outcome or as the best one seen, whichever speaks more against the "
+            f"{lost_counts}; counting each as the worst outcome or as the best one seen, whichever speaks more against "
+            "the "
             f"decision, {effect}.",
         )
 

@@ -107,13 +107,13 @@ def pair_up(
     units = _units(pairs.replicate.tolist(), clusters) if clusters else []  # without clusters, every pair is a unit
     if units and not planned:
         pairs = Pairs.of(_joined(pairs, unit) for unit in units)
-    shared = [unit for unit in units if len(unit) > 1]
+    shared_units = [unit for unit in units if len(unit) > 1]
     return Pairing(
         pairs=pairs,
         lost=Lost(replicates=tuple(unpaired.halves)),
         single=tuple(unpaired.single),
         absent=tuple(unpaired.absent),
-        clusters=tuple(tuple(order[places[number]] for number in unit) for unit in shared),
+        clusters=tuple(tuple(order[places[number]] for number in unit) for unit in shared_units),
     )
 
 
@@ -205,9 +205,9 @@ def sampled(
     samples = Samples(a=sides.a.value[known_a], b=sides.b.value[known_b])
     if planned:
         samples = replace(samples, places_a=known_a, places_b=known_b)
-        replicates = tuple(msgspec.structs.replace(half, replicate=place) for place, half in halves)
+        replicates = tuple(msgspec.structs.replace(lost_pair, replicate=place) for place, lost_pair in halves)
     else:
-        replicates = tuple(half for _, half in halves)
+        replicates = tuple(lost_pair for _, lost_pair in halves)
     return Pairing(
         pairs=samples,
         lost=Lost(paired=False, replicates=replicates),
@@ -249,19 +249,19 @@ def _units(replicates: Sequence[int], clusters: Mapping[int, set[str]]) -> list[
 
     `replicates`: that of each pair.
     """
-    above: dict[str | int, str | int] = {}  # parents in a forest of clusters and replicates; each tree is a unit
+    parents: dict[str | int, str | int] = {}  # parents in a forest of clusters and replicates; each tree is a unit
 
     def root(node: str | int) -> str | int:
-        while node in above:
-            node = above[node]
+        while node in parents:
+            node = parents[node]
         return node
 
     for replicate, names in clusters.items():
         for cluster in sorted(names):
             tree = root(replicate)
-            joined = root(cluster)
-            if tree != joined:
-                above[tree] = joined
+            root_of_cluster = root(cluster)
+            if tree != root_of_cluster:
+                parents[tree] = root_of_cluster
     units: dict[str | int, list[int]] = {}
     for number, replicate in enumerate(replicates):
         units.setdefault(root(replicate), []).append(number)

@@ -49,12 +49,12 @@ def profiles_of(observations: Observations, groups: Sequence[str], ranges: Range
     scores: dict[str, list[Floats]] = {}  # by group, then by task
     for group in groups:
         by_task = [_scores(observations, group, task, ranges[task]) for task in ranges]
-        if all(of_task.size for of_task in by_task):
+        if all(task_scores.size for task_scores in by_task):
             scores[group] = by_task
     if not scores:
         return ()
-    every = np.concatenate([np.concatenate(by_task) for by_task in scores.values()])
-    thresholds = np.linspace(min(0.0, every.min()), max(1.0, every.max()), _STEPS + 1)
+    all_scores = np.concatenate([np.concatenate(by_task) for by_task in scores.values()])
+    thresholds = np.linspace(min(0.0, all_scores.min()), max(1.0, all_scores.max()), _STEPS + 1)
     rng = np.random.default_rng(observations.rng_seed)
     return tuple(_profile(group, by_task, thresholds, rng) for group, by_task in scores.items())
 
@@ -65,29 +65,29 @@ def optimality_gap(scores: Floats) -> Floats:
 
 
 def _scores(observations: Observations, group: str, task: str, reach: tuple[float, float]) -> Floats:
-    worst, target = reach
+    worst_outcome, target = reach
     values = np.sort(observations.rows.outcomes(group, task))  # so that no interval depends on the order of rows
-    return np.asarray((values - worst) / (target - worst))
+    return np.asarray((values - worst_outcome) / (target - worst_outcome))
 
 
 def _profile(group: str, by_task: Sequence[Floats], thresholds: Floats, rng: Generator) -> Profile:
-    drawn = []  # [resamples, runs] each
+    drawn_scores = []  # [resamples, runs] each
     for scores in by_task:
-        picked = rng.integers(0, scores.size, (_RESAMPLES, scores.size))
-        drawn.append(scores[picked])
-    low, high = np.quantile(_share_above(drawn, thresholds), _TAILS, axis=0)
+        drawn_indices = rng.integers(0, scores.size, (_RESAMPLES, scores.size))
+        drawn_scores.append(scores[drawn_indices])
+    low, high = np.quantile(_share_above(drawn_scores, thresholds), _TAILS, axis=0)
     mean = interquartile_means(np.concatenate(by_task))
-    means_drawn = interquartile_means(np.concatenate(drawn, axis=1))
+    drawn_means = interquartile_means(np.concatenate(drawn_scores, axis=1))
     gap = np.mean([optimality_gap(scores) for scores in by_task])
-    gaps_drawn = np.mean([optimality_gap(scores) for scores in drawn], axis=0)
-    above = _share_above([scores[None] for scores in by_task], thresholds)
+    drawn_gaps = np.mean([optimality_gap(scores) for scores in drawn_scores], axis=0)
+    shares_above = _share_above([scores[None] for scores in by_task], thresholds)
     return Profile(
         group=group,
         runs=min(scores.size for scores in by_task),
-        interquartile_mean=_aggregate(mean, means_drawn),
-        optimality_gap=_aggregate(gap, gaps_drawn),
+        interquartile_mean=_aggregate(mean, drawn_means),
+        optimality_gap=_aggregate(gap, drawn_gaps),
         thresholds=_floats(thresholds),
-        above=_floats(above[0]),
+        above=_floats(shares_above[0]),
         above_low=_floats(low),
         above_high=_floats(high),
     )
@@ -97,14 +97,14 @@ def _share_above(by_task: Sequence[Floats], thresholds: Floats) -> Floats:
     """Return [resamples, thresholds]: the share of scores above each threshold, with equal weight per task."""
     shares = []
     for scores in by_task:
-        ordered = np.sort(scores, axis=-1)
-        counts = np.stack([row.size - np.searchsorted(row, thresholds, side="right") for row in ordered])
+        ordered_scores = np.sort(scores, axis=-1)
+        counts = np.stack([row.size - np.searchsorted(row, thresholds, side="right") for row in ordered_scores])
         shares.append(counts / scores.shape[-1])
     return np.asarray(np.mean(shares, axis=0))
 
 
-def _aggregate(value: float | np.floating | Floats, resampled: Floats) -> Aggregate:
-    low, high = np.quantile(resampled, _TAILS)
+def _aggregate(value: float | np.floating | Floats, resampled_values: Floats) -> Aggregate:
+    low, high = np.quantile(resampled_values, _TAILS)
     return Aggregate(value=float(value), low=float(low), high=float(high))
 
 

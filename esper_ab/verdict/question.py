@@ -93,24 +93,24 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def a(self) -> int:
         """Number of replicates given up because the run of group a failed."""
-        return sum(half.failed_a for half in self.replicates)
+        return sum(lost_pair.failed_a for lost_pair in self.replicates)
 
     @property
     def b(self) -> int:
         """Number of replicates given up because the run of group b failed."""
-        return sum(half.failed_b for half in self.replicates)
+        return sum(lost_pair.failed_b for lost_pair in self.replicates)
 
     @property
     def cancelled(self) -> tuple[int, int]:
         """Numbers of runs of a and of b that did not fail themselves but were cancelled or have no partner."""
         if not self.paired:
             return 0, 0
-        failed = [half for half in self.replicates if half.failed_a or half.failed_b]
-        of_a = sum(not half.failed_a for half in failed)
-        of_b = sum(not half.failed_b for half in failed)
-        return of_a, of_b
+        failed_pairs = [lost_pair for lost_pair in self.replicates if lost_pair.failed_a or lost_pair.failed_b]
+        cancelled_a = sum(not lost_pair.failed_a for lost_pair in failed_pairs)
+        cancelled_b = sum(not lost_pair.failed_b for lost_pair in failed_pairs)
+        return cancelled_a, cancelled_b
 
     def before(self, replicate: int) -> Lost:
         """Return the losses among the replicates before number `replicate`."""
-        earlier = tuple(half for half in self.replicates if half.replicate < replicate)
-        return msgspec.structs.replace(self, replicates=earlier)
+        earlier_pairs = tuple(lost_pair for lost_pair in self.replicates if lost_pair.replicate < replicate)
+        return msgspec.structs.replace(self, replicates=earlier_pairs)

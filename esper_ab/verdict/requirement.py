@@ -43,21 +43,23 @@ def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Co
     Raises UsageError if the form is wrong, a relation or group is unknown, or the two groups are not compared.
     """
     words = text.split()
-    places = [place for place, word in enumerate(words) if word in RELATIONS]
-    if len(places) != 1 or places[0] in (0, len(words) - 1):
+    relation_places = [place for place, word in enumerate(words) if word in RELATIONS]
+    if len(relation_places) != 1 or relation_places[0] in (0, len(words) - 1):
         raise UsageError(
             f'--fail-unless "{text}": expected GROUP RELATION GROUP, as in {EXAMPLE}; relations: {", ".join(RELATIONS)}'
         )
-    (place,) = places
-    left = " ".join(words[:place])
-    right = " ".join(words[place + 1 :])
-    for name in (left, right):
+    (place,) = relation_places
+    left_group = " ".join(words[:place])
+    right_group = " ".join(words[place + 1 :])
+    for name in (left_group, right_group):
         if name not in groups:
             raise UsageError(f'--fail-unless "{text}": no group {name!r}; {did_you_mean(name, groups)}')
-    compared = [contrast.groups for contrast in comparisons]
-    if (left, right) not in compared and (right, left) not in compared:
-        raise UsageError(f'--fail-unless "{text}": these two are not compared; the plan compares {named(compared)}')
-    return Requirement(left=left, relation=words[place], right=right)
+    compared_groups = [contrast.groups for contrast in comparisons]
+    if (left_group, right_group) not in compared_groups and (right_group, left_group) not in compared_groups:
+        raise UsageError(
+            f'--fail-unless "{text}": these two are not compared; the plan compares {named(compared_groups)}'
+        )
+    return Requirement(left=left_group, relation=words[place], right=right_group)
 
 
 def require(requirements: Iterable[Requirement], comparisons: Sequence[Comparison]) -> list[str]:
@@ -69,26 +71,28 @@ def require(requirements: Iterable[Requirement], comparisons: Sequence[Compariso
     - equivalent-to, not-worse-than: hold on every task, whatever the mean.
     - better-than, worse-than: hold on the mean, and no task has the opposite verdict beyond the margin.
     """
-    failed = list[str]()
+    failures = list[str]()
     notes = list[str]()
     for requirement in requirements:
         names = {requirement.left, requirement.right}
-        between = [item for item in comparisons if {item.question.a, item.question.b} == names]
-        tasks = [item for item in between if item.question.task != MEAN]
+        items_between = [item for item in comparisons if {item.question.a, item.question.b} == names]
+        tasks = [item for item in items_between if item.question.task != MEAN]
         if requirement.relation in _ABOUT_SIZE:
-            against = [item for item in tasks if not holds(requirement, item)]
+            items_against = [item for item in tasks if not holds(requirement, item)]
         else:
-            against = [item for item in between[-1:] if not holds(requirement, item)]  # the mean is the last one
+            items_against = [
+                item for item in items_between[-1:] if not holds(requirement, item)
+            ]  # the mean is the last one
             if len(tasks) > 1:
-                against += [item for item in tasks if _opposite(requirement, item)]
-        if against:
-            reasons = [_failing(requirement, item) for item in against]
-            failed.append(f'"{requirement}" does not hold: {"; ".join(reasons)}')
+                items_against += [item for item in tasks if _opposite(requirement, item)]
+        if items_against:
+            reasons = [_failing(requirement, item) for item in items_against]
+            failures.append(f'"{requirement}" does not hold: {"; ".join(reasons)}')
         elif requirement.relation in _ABOUT_SIZE:
             notes += [_unseen(requirement, item) for item in tasks]
     notes = [note for note in notes if note]
-    if failed:
-        raise ConditionNotMet("; ".join(failed))
+    if failures:
+        raise ConditionNotMet("; ".join(failures))
     return notes
 
 
@@ -123,10 +127,12 @@ def _unseen(requirement: Requirement, comparison: Comparison) -> str:
     question = comparison.question
     if look is None or comparison.verdict == Verdict.IDENTICAL:
         return ""
-    where = f" on {question.task}" if question.task else ""
+    task_words = f" on {question.task}" if question.task else ""
     rate = unseen_rate(look.pairs)
-    missed = f"failures in up to {round(100.0 * rate)} % of a group's runs may be unseen with {n_pairs(look.pairs)}"
-    text = f'"{requirement}" holds{where}, but {missed}'
+    missed_words = (
+        f"failures in up to {round(100.0 * rate)} % of a group's runs may be unseen with {n_pairs(look.pairs)}"
+    )
+    text = f'"{requirement}" holds{task_words}, but {missed_words}'
     if comparison.worst is None:
         return (
             f"{text}, and no worst outcome is declared ({question.worst_flag}); if a group is worse by the margin only "
@@ -142,8 +148,8 @@ def _unseen(requirement: Requirement, comparison: Comparison) -> str:
     cost = costs[group]
     if cost < design.margin:
         return ""
-    worst = f"at the worst outcome declared or seen ({design.value(comparison.worst)})"
-    return f"{text}: {worst}, they worsen the mean of {group} by {design.size(cost)}"
+    worst_words = f"at the worst outcome declared or seen ({design.value(comparison.worst)})"
+    return f"{text}: {worst_words}, they worsen the mean of {group} by {design.size(cost)}"
 
 
 def holds(requirement: Requirement, comparison: Comparison) -> bool:

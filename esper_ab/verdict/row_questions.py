@@ -108,8 +108,10 @@ def pairing_questions(
     if not observations.rows_are_runs and observations.items is None:
         texts = _half_copies(pairings)
         if texts:
-            named = "; ".join(texts[:_MOST_COPIES])
-            yield OpenQuestion(f"{named}; remove the copies, unless each row is a training run of its own", _RUNS)
+            named_copies = "; ".join(texts[:_MOST_COPIES])
+            yield OpenQuestion(
+                f"{named_copies}; remove the copies, unless each row is a training run of its own", _RUNS
+            )
     if not pairing_is_declared and observations.items is None:
         for contrast, pairing in pairings.items():
             text = sorted_by_replicate(contrast, pairing, replicates)
@@ -122,7 +124,7 @@ def _half_copies(pairings: Mapping[Contrast, Pairing]) -> list[str]:
     """Return a text for each set of copies that is half of the outcomes of a group or more, without repetitions."""
     texts: dict[str, None] = {}
     for contrast, pairing in pairings.items():
-        for text, many in copied(contrast, pairing, ASKED):
-            if many:
+        for text, copy_count in copied(contrast, pairing, ASKED):
+            if copy_count:
                 texts[text] = None
     return list(texts)

@@ -41,18 +41,18 @@ def row_findings(
 
 def _partner_sentences(observations: Observations, pairing: Pairing) -> Iterator[str]:
     pair_column = observations.pair_column
-    capitalised = pair_column.capitalize()
+    column_title = pair_column.capitalize()
     if pairing.absent:
         count = "has no row, so it counts" if len(pairing.absent) == 1 else "have no row, so they count"
         yield (
-            f"{capitalised} {listed_short(pairing.absent)} {count} as lost; --paired leaves out every "
+            f"{column_title} {listed_short(pairing.absent)} {count} as lost; --paired leaves out every "
             f"{pair_column} that was run in one group only."
         )
     if pairing.single:
-        alone = "no run of the other group and"
-        are = f"has {alone} is" if len(pairing.single) == 1 else f"have {alone} are"
+        partner_words = "no run of the other group and"
+        verb_words = f"has {partner_words} is" if len(pairing.single) == 1 else f"have {partner_words} are"
         yield (
-            f"{capitalised} {listed_short(pairing.single)} {are} not used; if such a "
+            f"{column_title} {listed_short(pairing.single)} {verb_words} not used; if such a "
             "run failed, give it a row with an empty outcome."
         )
 
@@ -78,25 +78,29 @@ def copied(contrast: Contrast, pairing: Pairing, chance: float) -> Iterator[tupl
     if contrast.task == MEAN:
         return
     a, b = outcomes(pairing.pairs)
-    where = f" in {contrast.task}" if contrast.task else ""
+    task_words = f" in {contrast.task}" if contrast.task else ""
     sides = {contrast.a: a, contrast.b: b}
-    for group, repeated in copies(sides, chance).items():
+    for group, repeated_counts in copies(sides, chance).items():
         runs = len(sides[group])
-        value, rows = repeated.most_common(1)[0]
-        total = sum(repeated.values())
-        text = f"{total} of {runs} outcomes of {group}{where} equal another one, such as {value:g} in {rows} rows"
+        value, rows = repeated_counts.most_common(1)[0]
+        total = sum(repeated_counts.values())
+        text = f"{total} of {runs} outcomes of {group}{task_words} equal another one, such as {value:g} in {rows} rows"
         yield text, 2 * total >= runs
     if isinstance(pairing.pairs, Samples):
-        equal = equal_groups(np.sort(a), np.sort(b))
-        every = "run"
+        equal_words = equal_groups(np.sort(a), np.sort(b))
+        row_words = "run"
     else:
-        equal = equal_groups(a, b)
-        every = "pair"
-    if equal:
-        yield f"{contrast.a} equals {contrast.b}{where} to the last digit in every {every}, such as {a[0]:g}", True
+        equal_words = equal_groups(a, b)
+        row_words = "pair"
+    if equal_words:
+        yield (
+            f"{contrast.a} equals {contrast.b}{task_words} to the last digit in every {row_words}, such as {a[0]:g}",
+            True,
+        )
     if near_copies(a, b):
         text = (
-            f"the {counted(len(a), 'outcome')} of {contrast.a} and the {len(b)} of {contrast.b}{where} vary by less "
+            f"the {counted(len(a), 'outcome')} of {contrast.a} and the {len(b)} of {contrast.b}{task_words} vary by "
+            "less "
             "than a ten-thousandth of their difference, as one run under several seeds does"
         )
         yield text, True
@@ -113,9 +117,10 @@ def sorted_by_replicate(contrast: Contrast, pairing: Pairing, replicates: Sequen
     directions = [_direction(values) for values in outcomes(pairs)]
     if not all(directions):
         return ""
-    where = f" in {contrast.task}" if contrast.task else ""
+    task_words = f" in {contrast.task}" if contrast.task else ""
     return (
-        f"{contrast.a} {directions[0]} and {contrast.b} {directions[1]}{where} from seed to seed in all {len(pairs)} "
+        f"{contrast.a} {directions[0]} and {contrast.b} {directions[1]}{task_words} from seed to seed in all "
+        f"{len(pairs)} "
         "pairs, as in columns that were sorted, whose pairs mean nothing"
     )
 

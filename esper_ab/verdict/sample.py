@@ -38,21 +38,21 @@ def sample_of(effect: object, pairs: int, items: ComparedItems | None) -> Sample
     """Return the sample of `pairs` pairs (or runs per group, or items) with the scores `items` below them."""
     if items is None:
         return Sample(kind="pairs", size=pairs, least=LEAST_PAIRS)
-    independent = pairs
+    independent_rows = pairs
     if isinstance(effect, ItemDifference):
-        independent = int(effect.effective_clusters + _ROUNDING)
+        independent_rows = int(effect.effective_clusters + _ROUNDING)
     if items.level == "checkpoints":
-        return Sample(kind="items", size=independent, least=LEAST_ITEMS)
-    if pairs >= LEAST_PAIRS and independent < LEAST_TRAINING_ITEMS:
-        return Sample(kind="items", size=independent, least=LEAST_TRAINING_ITEMS)
+        return Sample(kind="items", size=independent_rows, least=LEAST_ITEMS)
+    if pairs >= LEAST_PAIRS and independent_rows < LEAST_TRAINING_ITEMS:
+        return Sample(kind="items", size=independent_rows, least=LEAST_TRAINING_ITEMS)
     return Sample(kind="runs", size=pairs, least=LEAST_PAIRS)
 
 
 def least_small(design: Design, replicates: int, sample: Sample, items: ComparedItems | None) -> int | None:
     """Return the number of pairs that a look needs before it may call a difference small; None: it may not."""
-    least = design.least_small(replicates)
-    if items is None or least is None:
-        return least
+    least_pairs = design.least_small(replicates)
+    if items is None or least_pairs is None:
+        return least_pairs
     if not sample.suffices:
         return None
-    return sample.least if items.level == "checkpoints" else least
+    return sample.least if items.level == "checkpoints" else least_pairs

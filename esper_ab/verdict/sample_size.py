@@ -37,11 +37,11 @@ def needed_here(question: Question, progress: ComparisonProgress, observed: Spre
     sd, df, columns = observed
     design = question.design
     bound = _bound(question, progress)
-    needed = pairs_needed(sd, df, design.margin, bound, columns)
-    if callable(bound) or needed.pairs <= question.planned:
-        return needed
+    extension_need = pairs_needed(sd, df, design.margin, bound, columns)
+    if callable(bound) or extension_need.pairs <= question.planned:
+        return extension_need
     if not design.boundaries or not extendable(question, progress):
-        return needed  # no extension is possible: the pairs of a longer plan
+        return extension_need  # no extension is possible: the pairs of a longer plan
     evidence = EXTENSION_STRICTNESS / _share_of_alpha(question, progress)
     return pairs_needed(sd, df, design.margin, lambda pairs: _anytime_p(pairs, evidence), columns)
 
@@ -57,15 +57,19 @@ def needed_anew(question: Question, progress: ComparisonProgress, observed: Spre
     return pairs_needed(sd, df, question.design.margin, _planned_bound(question, progress), columns)
 
 
-def smallest_difference(question: Question, progress: ComparisonProgress, observed: Spread, most: int) -> float | None:
-    """Return the smallest difference that `most` pairs detect with 80 % power; None if there is no such difference."""
-    if most < LEAST_PAIRS:
+def smallest_difference(
+    question: Question, progress: ComparisonProgress, observed: Spread, most_pairs: int
+) -> float | None:
+    """Return the smallest difference that `most_pairs` pairs detect with 80 % power; None if there is no such
+    difference.
+    """
+    if most_pairs < LEAST_PAIRS:
         return None
     sd, _, columns = observed
     bound = _bound(question, progress)
     if callable(bound):
-        return smallest_resolvable(sd, most, bound(most), columns, signed=False)
-    return smallest_resolvable(sd, most, bound, columns, signed=True)
+        return smallest_resolvable(sd, most_pairs, bound(most_pairs), columns, signed=False)
+    return smallest_resolvable(sd, most_pairs, bound, columns, signed=True)
 
 
 def _bound(question: Question, progress: ComparisonProgress) -> PBound:

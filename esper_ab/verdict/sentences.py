@@ -48,8 +48,8 @@ def rule_sentence(design: Design, test: str = "") -> str:
     if not design.boundaries and design.anytime_after is None:
         return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} seeds."
     if design.outcome_over == "given":
-        lost = "Lost runs" if design.unit == "seed" else "Lost outcomes"
-        caps = f"{lost} can cap a verdict."
+        losses_words = "Lost runs" if design.unit == "seed" else "Lost outcomes"
+        caps = f"{losses_words} can cap a verdict."
     else:
         caps = "The audit and lost runs can block or cap a verdict."
     exact_alone = test and test_words(design) not in test
@@ -63,14 +63,14 @@ def rule_sentence(design: Design, test: str = "") -> str:
 
 def _signs_rule(design: Design) -> str:
     """Say at how many pairs a claim also needs the exact sign-flip test; "" if the design has no such look."""
-    backed = [look for look in design.looks if look in BACKED_BY_SIGNS]
-    if design.test != "t" or not backed:
+    looks_with_signs = [look for look in design.looks if look in BACKED_BY_SIGNS]
+    if design.test != "t" or not looks_with_signs:
         return ""
     share = design.alpha / len(design.comparisons)
-    agrees = f" and, with {BACKED}, the exact sign-flip test agrees"
-    if any(smallest_p(look) > share for look in backed):
-        return f"{agrees}, unless so few pairs can never reach that comparison's share of alpha"
-    return agrees
+    agreement_words = f" and, with {BACKED}, the exact sign-flip test agrees"
+    if any(smallest_p(look) > share for look in looks_with_signs):
+        return f"{agreement_words}, unless so few pairs can never reach that comparison's share of alpha"
+    return agreement_words
 
 
 def _looks_for_small(design: Design) -> str:
@@ -79,12 +79,12 @@ def _looks_for_small(design: Design) -> str:
         counted = f"{design.unit}s"
     else:
         counted = "pairs" if design.paired else "runs per group"
-    enough = f"with {LEAST_EQUIVALENCE_PAIRS} {counted} or more"
+    number_words = f"with {LEAST_EQUIVALENCE_PAIRS} {counted} or more"
     times = []
     if len(design.looks) > 1:
-        times.append(f"at the last look, {enough},")
+        times.append(f"at the last look, {number_words},")
     elif design.looks:
-        times.append(enough)
+        times.append(number_words)
     if design.anytime_after is not None:
         times.append(f"from {LEAST_OPEN_ENDED_PAIRS} pairs on")
     return " or ".join(times)
@@ -105,13 +105,13 @@ def sentence(evidence: Evidence) -> str:
     b = question.b
     n = evidence.counted(len(evidence.pairs))
     if verdict is Verdict.BLOCKED:
-        why = " ".join(finding.sentence for finding in evidence.findings if finding.weight == "blocks")
-        return f"BLOCKED ({n}). {why} There is no verdict on {a} and {b}."
+        reason = " ".join(finding.sentence for finding in evidence.findings if finding.weight == "blocks")
+        return f"BLOCKED ({n}). {reason} There is no verdict on {a} and {b}."
     if verdict is Verdict.NO_INFERENCE and len(evidence.data) < 2 and (evidence.pairs or evidence.estimate is None):
         return _no_inference(evidence)
     if verdict is Verdict.IDENTICAL:
-        why = "the same computation." if question.same_settings else _NO_DIFFERENCE
-        return f"IDENTICAL ({n}). All records of {a} and {b} agree: {why} No test applies."
+        reason = "the same computation." if question.same_settings else _NO_DIFFERENCE
+        return f"IDENTICAL ({n}). All records of {a} and {b} agree: {reason} No test applies."
     if verdict in _OPEN:
         result = _undecided(evidence)
     else:
@@ -123,12 +123,15 @@ def _estimate(evidence: Evidence) -> str:
     """Write the estimate, as in "shaped - simplified = +1.20 points"."""
     assert evidence.estimate is not None
     design = evidence.design
-    lower = "" if design.outcome.sign > 0.0 else " (lower is better)"
+    direction_words = "" if design.outcome.sign > 0.0 else " (lower is better)"
     marks: tuple[float, ...] = ()
     if evidence.verdict in CLAIMS:
         marks = (-design.margin, 0.0, design.margin)
     digits = digits_apart((evidence.estimate,), marks, design.digits)
-    return f"{evidence.question.a} - {evidence.question.b} = {design.difference(evidence.estimate, digits)}{lower}"
+    return (
+        f"{evidence.question.a} - {evidence.question.b} = "
+        f"{design.difference(evidence.estimate, digits)}{direction_words}"
+    )
 
 
 def _no_inference(evidence: Evidence) -> str:
@@ -215,11 +218,11 @@ def _deciding_p(evidence: Evidence) -> float | None:
 
 def _deciding_look(evidence: Evidence) -> str:
     """Name the look that decided the comparison; "" in a design with a single look."""
-    at = evidence.progress.decided_at
+    deciding_replicates = evidence.progress.decided_at
     design = evidence.design
-    if at is None or (len(design.looks) < 2 and design.anytime_after is None):
+    if deciding_replicates is None or (len(design.looks) < 2 and design.anytime_after is None):
         return ""
-    return f", decided {_look_in_words(design, at)}"
+    return f", decided {_look_in_words(design, deciding_replicates)}"
 
 
 def _deciding_look_suffix(evidence: Evidence) -> str:
@@ -229,9 +232,9 @@ def _deciding_look_suffix(evidence: Evidence) -> str:
 
 def _later_look(evidence: Evidence) -> str:
     """Say that the numbers are from a look after the deciding one; "" if they are not."""
-    at = evidence.progress.decided_at
+    deciding_replicates = evidence.progress.decided_at
     look = evidence.last_look
-    if look is None or at in (None, look.replicates):
+    if look is None or deciding_replicates in (None, look.replicates):
         return ""
     return f"; these numbers and their bound are from the look {_look_in_words(evidence.design, look.replicates)}"
 
@@ -245,13 +248,13 @@ def _look_in_words(design: Design, replicates: int) -> str:
 
 
 def _undecided(evidence: Evidence) -> str:
-    so_far = "" if evidence.progress.finished else " so far"
-    result = f"{evidence.verdict}{so_far} ({_pairs_so_far(evidence)}). {_result_so_far(evidence)}"
+    progress_words = "" if evidence.progress.finished else " so far"
+    result = f"{evidence.verdict}{progress_words} ({_pairs_so_far(evidence)}). {_result_so_far(evidence)}"
     if evidence.unaudited not in _OPEN and evidence.capped_by:
-        alone = f"From the {evidence.worded('pairs')} alone the verdict would be {evidence.unaudited}"
-        return f"{result} {alone}, but: {' '.join(evidence.capped_by)}"
-    lacking = evidence.lacking_signs
-    signs = f"{lacking.capitalize()}." if lacking else ""
+        unaudited_words = f"From the {evidence.worded('pairs')} alone the verdict would be {evidence.unaudited}"
+        return f"{result} {unaudited_words}, but: {' '.join(evidence.capped_by)}"
+    signs_words = evidence.lacking_signs
+    signs = f"{signs_words.capitalize()}." if signs_words else ""
     return _joined(
         (
             result,
@@ -277,14 +280,14 @@ def _result_so_far(evidence: Evidence) -> str:
     """Write the estimate of an open comparison, and what its interval and test say."""
     if evidence.estimate is None:
         return "At the last look no pair was complete."
-    at = ""
+    look_words = ""
     if evidence.used != len(evidence.data):
-        at = f"At the last look, with {evidence.counted(evidence.used)}: "
+        look_words = f"At the last look, with {evidence.counted(evidence.used)}: "
     if not evidence.sample.suffices or evidence.used < LEAST_PAIRS:
-        rest = _result_of_few_pairs(evidence)
+        result_words = _result_of_few_pairs(evidence)
     else:
-        rest = _why_untested(evidence) or _tested(evidence)
-    return f"{at}{_estimate(evidence)}{rest}"
+        result_words = _why_untested(evidence) or _tested(evidence)
+    return f"{look_words}{_estimate(evidence)}{result_words}"
 
 
 def _withdrawn_claim(evidence: Evidence) -> str:
@@ -299,30 +302,32 @@ def _withdrawn_claim(evidence: Evidence) -> str:
 def _kind_and_limits(evidence: Evidence) -> str:
     """Name the kind of INCONCLUSIVE and the differences that the interval excludes; "" if there is no such kind."""
     design = evidence.design
-    excluded = ""
+    exclusion_words = ""
     if evidence.low is not None and evidence.high is not None:
-        widest = max(abs(evidence.low), abs(evidence.high))
-        excluded = f" the interval excludes differences beyond {design.size(widest)}"
+        widest_limit = max(abs(evidence.low), abs(evidence.high))
+        exclusion_words = f" the interval excludes differences beyond {design.size(widest_limit)}"
     match evidence.inconclusive:
         case None:
             return ""
         case Inconclusive.BOUNDED:
-            return f"Bounded:{excluded}."
+            return f"Bounded:{exclusion_words}."
         case Inconclusive.FUTILE:
             stopped = _stopped(evidence)
-            return f"{stopped}, but{excluded}." if excluded else f"{stopped}."
+            return f"{stopped}, but{exclusion_words}." if exclusion_words else f"{stopped}."
         case Inconclusive.UNINFORMATIVE:
-            whose = "this plan" if evidence.question.declared else "these pairs"
-            reach = f"Uninformative: {whose} could not have shown a difference of {design.margin_words}"
-            return f"{reach};{excluded}." if excluded else f"{reach}."
+            data_words = "this plan" if evidence.question.declared else "these pairs"
+            reach = f"Uninformative: {data_words} could not have shown a difference of {design.margin_words}"
+            return f"{reach};{exclusion_words}." if exclusion_words else f"{reach}."
 
 
 def _stopped(evidence: Evidence) -> str:
     """Write why a look stopped a comparison for futility, with the interval used."""
     design = evidence.design
-    within = f"the {limits_text(evidence.futility, design)} lies inside +-{design.margin_words}"
-    at = _deciding_look_suffix(evidence)
-    return f"Stopped for futility{at}: {within}, so a difference that large is unlikely; this claims nothing"
+    limits_words = f"the {limits_text(evidence.futility, design)} lies inside +-{design.margin_words}"
+    look_words = _deciding_look_suffix(evidence)
+    return (
+        f"Stopped for futility{look_words}: {limits_words}, so a difference that large is unlikely; this claims nothing"
+    )
 
 
 def _result_of_few_pairs(evidence: Evidence) -> str:
@@ -341,9 +346,9 @@ def _result_of_few_pairs(evidence: Evidence) -> str:
         return f"{result} A verdict needs at least {sample.least} {kind}."
     if evidence.pairs:
         alpha = evidence.design.alpha
-        least = smallest_p(evidence.used)
-        so = f", so no verdict at {percent(alpha)} can be given" if least > alpha else ""
-        parts.append(f"The strongest exact result possible with {n} is p = {least:.2g}{so}.")
+        least_p = smallest_p(evidence.used)
+        no_verdict_words = f", so no verdict at {percent(alpha)} can be given" if least_p > alpha else ""
+        parts.append(f"The strongest exact result possible with {n} is p = {least_p:.2g}{no_verdict_words}.")
     parts.append(evidence.worded(f"A verdict needs at least {LEAST_PAIRS} pairs."))
     return " ".join(parts)
 
@@ -351,19 +356,21 @@ def _result_of_few_pairs(evidence: Evidence) -> str:
 def _why_untested(evidence: Evidence) -> str:
     """Write why enough pairs allow no test of the mean; "" if they allow one."""
     n = evidence.counted(evidence.used)
-    lacking = "no test, no interval and no verdict"
+    lacking_words = "no test, no interval and no verdict"
     if evidence.constant:
         return f": {evidence.constant}, so no test of a mean applies; this is the answer for these seeds."
     if _all_alike(evidence):
-        return f" in every pair: without spread there is {lacking}."
+        return f" in every pair: without spread there is {lacking_words}."
     if evidence.degenerate and evidence.plain is not None and evidence.plain.degenerate:
-        few = f"fewer than {LEAST_PAIRS} by another"
-        return f". {_most_alike(evidence)} of {n} differ by the same amount and {few}: there is {lacking}."
+        few_words = f"fewer than {LEAST_PAIRS} by another"
+        return f". {_most_alike(evidence)} of {n} differ by the same amount and {few_words}: there is {lacking_words}."
     if _is_unadjusted(evidence):
         return ", not adjusted: group and order cannot be separated in these pairs, so the look decides nothing."
     if evidence.effect is not None and evidence.effect.degenerate:
-        little = "apart from device and order nothing varies between pairs" if evidence.pairs else "too little varies"
-        return f": {little}, so there is {lacking}."
+        variation_words = (
+            "apart from device and order nothing varies between pairs" if evidence.pairs else "too little varies"
+        )
+        return f": {variation_words}, so there is {lacking_words}."
     return ""
 
 

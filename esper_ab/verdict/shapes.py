@@ -29,24 +29,24 @@ def shape_caveats(evidence: Evidence) -> Iterator[str]:
     differences = evidence.pairs[: evidence.used].differences
     sign = float(evidence.progress.direction)
     plan = look_plan(evidence.design, evidence.used)
-    towards = sign * differences
-    tail = far_tail(towards)
+    signed_differences = sign * differences
+    tail = far_tail(signed_differences)
     if tail is not None and tail.least_mean <= 0.0:
         yield _tail_caveat(evidence, tail, sign)
         rate: float | None = rate_of_tail(tail, plan)
-        like = f"of which {percent(tail.count / tail.pairs)} fall like this"
+        shape_words = f"of which {percent(tail.count / tail.pairs)} fall like this"
     else:
-        rate = rate_of_skewness(towards, plan)
-        against = -(skewness(towards) or 0.0)
-        like = f"as skewed as these (skewness {against:.1f} against the claim)"
+        rate = rate_of_skewness(signed_differences, plan)
+        opposing_skewness = -(skewness(signed_differences) or 0.0)
+        shape_words = f"as skewed as these (skewness {opposing_skewness:.1f} against the claim)"
     if rate is not None and rate >= SAID_FROM:
-        yield _rate_caveat(evidence, rate, like)
+        yield _rate_caveat(evidence, rate, shape_words)
 
 
 def _few_independent_items(evidence: Evidence) -> bool:
     """True if shapes matter: means of many items are nearly normal, and the rates are those of independent pairs."""
-    independent = evidence.items is None or evidence.items.plain
-    return independent and evidence.used <= _MOST_ITEMS
+    is_independent = evidence.items is None or evidence.items.plain
+    return is_independent and evidence.used <= _MOST_ITEMS
 
 
 def tails_beyond_margin(evidence: Evidence) -> list[tuple[Tail, float]]:
@@ -59,12 +59,12 @@ def tails_beyond_margin(evidence: Evidence) -> list[tuple[Tail, float]]:
     if evidence.about_checkpoints and not _few_independent_items(evidence):
         return []
     differences = evidence.pairs[: evidence.used].differences
-    beyond = []
+    tails_found = []
     for side in (1.0, -1.0):
         tail = far_tail(side * differences)
         if tail is not None and tail.least_mean <= -evidence.design.margin:
-            beyond.append((tail, side))
-    return beyond
+            tails_found.append((tail, side))
+    return tails_found
 
 
 def look_plan(design: Design, pairs: int) -> LookPlan:
@@ -73,12 +73,12 @@ def look_plan(design: Design, pairs: int) -> LookPlan:
     for contrast in design.comparisons:
         if contrast.task != MEAN:
             groups.setdefault(contrast.task, set()).update(contrast.groups)
-    independent = sum(len(names) - 1 for names in groups.values())
+    independent_contrasts = sum(len(names) - 1 for names in groups.values())
     if not design.looks:
-        return LookPlan(looks="after every pair", first=pairs, comparisons=independent)
+        return LookPlan(looks="after every pair", first=pairs, comparisons=independent_contrasts)
     if len(design.looks) == 1:
-        return LookPlan(looks="one look", first=pairs, comparisons=independent)
-    return LookPlan(looks="several looks", first=design.looks[0], comparisons=independent)
+        return LookPlan(looks="one look", first=pairs, comparisons=independent_contrasts)
+    return LookPlan(looks="several looks", first=design.looks[0], comparisons=independent_contrasts)
 
 
 def _tail_caveat(evidence: Evidence, tail: Tail, sign: float) -> str:
@@ -86,22 +86,23 @@ def _tail_caveat(evidence: Evidence, tail: Tail, sign: float) -> str:
     difference = evidence.design.difference
     low, high = tail.shares
     means = [sign * tail.mean_at(share) for share in (low, high)]
-    lies = "lies" if tail.count == 1 else "lie"
-    apart = f"({difference(sign * tail.mean)} against {difference(sign * tail.others)})"
+    verb = "lies" if tail.count == 1 else "lie"
+    distance_words = f"({difference(sign * tail.mean)} against {difference(sign * tail.others)})"
     return (
-        f"{tail.count} of {evidence.counted(tail.pairs)} {lies} further from the others {apart} than these from one "
+        f"{tail.count} of {evidence.counted(tail.pairs)} {verb} further from the others {distance_words} than these "
+        "from one "
         f"another. Such {evidence.worded('pairs')} may be {100.0 * low:.2g} to {100.0 * high:.2g} % of all, which "
         f"gives a mean from {difference(means[0])} to {difference(means[1])}."
     )
 
 
-def _rate_caveat(evidence: Evidence, rate: float, like: str) -> str:
+def _rate_caveat(evidence: Evidence, rate: float, shape_words: str) -> str:
     """Say how often such a plan is wrong about differences of this shape."""
     alpha = evidence.design.alpha
     several = len(evidence.design.comparisons) > 1
-    where = evidence.worded("with as many pairs, tasks and groups" if several else "with as many pairs")
-    at = "" if alpha == _SIMULATED_ALPHA else f" (at an alpha of {percent(_SIMULATED_ALPHA)})"
+    number_words = evidence.worded("with as many pairs, tasks and groups" if several else "with as many pairs")
+    alpha_words = "" if alpha == _SIMULATED_ALPHA else f" (at an alpha of {percent(_SIMULATED_ALPHA)})"
     return (
-        f"If the true mean is 0, differences {like} give a false claim in about {percent(round(rate, 2))} of "
-        f"experiments {where}{at}, not in {percent(alpha)}."
+        f"If the true mean is 0, differences {shape_words} give a false claim in about {percent(round(rate, 2))} of "
+        f"experiments {number_words}{alpha_words}, not in {percent(alpha)}."
     )

@@ -46,29 +46,29 @@ def task_improvements(
     runs = observations.rows
     improvements = []
     for a, b in dict.fromkeys(pairs):  # each once, though it is compared in every task
-        of_a = [np.sort(sign * runs.outcomes(a, task)) for task, sign in signs.items()]
-        of_b = [np.sort(sign * runs.outcomes(b, task)) for task, sign in signs.items()]
-        sizes = [side.size for side in (*of_a, *of_b)]
+        runs_a = [np.sort(sign * runs.outcomes(a, task)) for task, sign in signs.items()]
+        runs_b = [np.sort(sign * runs.outcomes(b, task)) for task, sign in signs.items()]
+        sizes = [side.size for side in (*runs_a, *runs_b)]
         if min(sizes) > 0 and max(sizes) <= _MOST_RUNS:
-            tasks = list(zip(of_a, of_b, strict=True))
+            tasks = list(zip(runs_a, runs_b, strict=True))
             improvements.append(_improvement(a, b, tasks, np.random.default_rng(rng_seed)))
     return tuple(improvements)
 
 
 def _improvement(a: str, b: str, tasks: Sequence[tuple[Floats, Floats]], rng: Generator) -> TaskImprovement:
     """Compute the improvement from the runs of a and b in each task, in ascending order; higher is better."""
-    resampled = np.zeros(RESAMPLES)
-    for of_a, of_b in tasks:
-        weights_a = _resampled_weights(of_a.size, rng)
-        weights_b = _resampled_weights(of_b.size, rng)
-        resampled += np.einsum("ri,ri->r", weights_a @ _chances(of_a, of_b), weights_b) / len(tasks)
-    low, high = np.quantile(resampled, _TAILS)
-    probabilities = [np.mean(_chances(of_a, of_b)) for of_a, of_b in tasks]
+    resampled_means = np.zeros(RESAMPLES)
+    for runs_a, runs_b in tasks:
+        weights_a = _resampled_weights(runs_a.size, rng)
+        weights_b = _resampled_weights(runs_b.size, rng)
+        resampled_means += np.einsum("ri,ri->r", weights_a @ _chances(runs_a, runs_b), weights_b) / len(tasks)
+    low, high = np.quantile(resampled_means, _TAILS)
+    probabilities = [np.mean(_chances(runs_a, runs_b)) for runs_a, runs_b in tasks]
     return TaskImprovement(
         a=a,
         b=b,
         tasks=len(tasks),
-        runs=min(min(of_a.size, of_b.size) for of_a, of_b in tasks),
+        runs=min(min(runs_a.size, runs_b.size) for runs_a, runs_b in tasks),
         probability=float(np.mean(probabilities)),
         low=float(low),
         high=float(high),
@@ -80,6 +80,6 @@ def _resampled_weights(runs: int, rng: Generator) -> Floats:
     return rng.multinomial(runs, np.full(runs, 1.0 / runs), RESAMPLES) / runs
 
 
-def _chances(of_a: Floats, of_b: Floats) -> Floats:
+def _chances(runs_a: Floats, runs_b: Floats) -> Floats:
     """Return the chance of each run of a against each run of b [n, m]: 1 if it is better, a half if it is equal."""
-    return np.asarray((of_a[:, None] > of_b) + 0.5 * (of_a[:, None] == of_b))
+    return np.asarray((runs_a[:, None] > runs_b) + 0.5 * (runs_a[:, None] == runs_b))

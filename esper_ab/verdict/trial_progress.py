@@ -29,41 +29,45 @@ def asked_trials(plan: AnalysisPlan, pairing: Pairing) -> AskedItems:
 def trial_departures(plan: AnalysisPlan, observations: Observations, progress: PlanProgress) -> Iterator[str]:
     """Yield departures from the order of the trials, and trials after the decision."""
     yield from observations.departures
-    decided_at = _comparison(progress).decided_at
-    if decided_at is None or not plan.design.early_stop:
+    deciding_trials = _comparison(progress).decided_at
+    if deciding_trials is None or not plan.design.early_stop:
         return
-    places = {name: place for place, name in enumerate(plan.replicates)}
-    later = [row for row in observations.rows if places.get(row.replicate, 0) >= decided_at]
-    if later:
-        are = "is" if len(later) == 1 else "are"
+    place_by_name = {name: place for place, name in enumerate(plan.replicates)}
+    later_rows = [row for row in observations.rows if place_by_name.get(row.replicate, 0) >= deciding_trials]
+    if later_rows:
+        verb = "is" if len(later_rows) == 1 else "are"
         yield (
-            f"Not used: {counted(len(later), 'outcome')} after trial {2 * decided_at}, at which the comparison was "
-            f"decided, {are} left out."
+            f"Not used: {counted(len(later_rows), 'outcome')} after trial {2 * deciding_trials}, at which the "
+            "comparison was "
+            f"decided, {verb} left out."
         )
 
 
 def next_trials(plan: AnalysisPlan, observations: Observations, progress: PlanProgress) -> str:
     """Say that the trials can stop, or up to which trial the next look needs outcomes; "" after the last look."""
     comparison = _comparison(progress)
-    planned = len(plan.replicates)
-    decided_at = comparison.decided_at
+    planned_trials = len(plan.replicates)
+    deciding_trials = comparison.decided_at
     unit = plan.design.unit
-    if decided_at is not None and plan.design.early_stop:
-        if decided_at == planned:
+    if deciding_trials is not None and plan.design.early_stop:
+        if deciding_trials == planned_trials:
             return ""
-        return f"Decided after {decided_at} of {planned} {unit}s for each arm: stop."
+        return f"Decided after {deciding_trials} of {planned_trials} {unit}s for each arm: stop."
     looks = [look for look in plan.design.looks if look > progress.complete]
     if not looks:
         return ""
-    upcoming = looks[0]
-    places = {name: place for place, name in enumerate(plan.replicates)}
-    done = sum(places.get(row.replicate, upcoming) < upcoming for row in observations.rows)
-    number = plan.design.looks.index(upcoming) + 1
-    missing = 2 * upcoming - done
-    lacking = f"{counted(missing, 'outcome')} is" if missing == 1 else f"{counted(missing, 'outcome')} are"
+    upcoming_look = looks[0]
+    place_by_name = {name: place for place, name in enumerate(plan.replicates)}
+    done_count = sum(place_by_name.get(row.replicate, upcoming_look) < upcoming_look for row in observations.rows)
+    number = plan.design.looks.index(upcoming_look) + 1
+    missing_count = 2 * upcoming_look - done_count
+    missing_words = (
+        f"{counted(missing_count, 'outcome')} is" if missing_count == 1 else f"{counted(missing_count, 'outcome')} are"
+    )
     return (
-        f"Look {number} of {len(plan.design.looks)} is after trial {2 * upcoming} ({upcoming} {unit}s for each arm): "
-        f"{lacking} missing."
+        f"Look {number} of {len(plan.design.looks)} is after trial {2 * upcoming_look} ({upcoming_look} {unit}s for "
+        "each arm): "
+        f"{missing_words} missing."
     )
 
 

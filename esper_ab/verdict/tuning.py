@@ -45,36 +45,36 @@ def tune(observations: Observations, plan: AnalysisPlan) -> Tuned:
     A lost run counts as the worst outcome of all runs used for the choice.
     """
     runs = observations.rows
-    missing = []
+    missing_rows = []
     values = {}
     for group, cell, replicate in product(plan.groups, plan.cells, plan.choosing):
         run = runs.find(group, cell, replicate)
         if run is None:
-            missing.append(Observation(group=group, task=cell, replicate=replicate, value=None))
+            missing_rows.append(Observation(group=group, task=cell, replicate=replicate, value=None))
         else:
             values[group, cell, replicate] = run.value
-    known = [value for value in values.values() if value is not None]
-    if missing or not known:
-        nothing = msgspec.structs.replace(observations, rows=Runs.of(()))
-        return Tuned(choices=(), observations=nothing, missing=tuple(missing), unused=())
-    worst = plan.design.outcome.worst(known)
-    outcomes = {key: worst if value is None else value for key, value in values.items()}
+    known_values = [value for value in values.values() if value is not None]
+    if missing_rows or not known_values:
+        empty_observations = msgspec.structs.replace(observations, rows=Runs.of(()))
+        return Tuned(choices=(), observations=empty_observations, missing=tuple(missing_rows), unused=())
+    worst_outcome = plan.design.outcome.worst(known_values)
+    outcomes = {key: worst_outcome if value is None else value for key, value in values.items()}
     choices = tuple(_choice(group, plan, outcomes) for group in plan.groups)
-    chosen = {choice.group: choice.cell for choice in choices}
+    chosen_cells = {choice.group: choice.cell for choice in choices}
     chosen_rows = []
-    unused = []
+    unused_rows = []
     for row in observations.rows:
         if row.replicate in plan.choosing:
             continue
-        if chosen.get(row.group, row.task) == row.task:
+        if chosen_cells.get(row.group, row.task) == row.task:
             chosen_rows.append(msgspec.structs.replace(row, task=""))
         else:
-            unused.append(row)
+            unused_rows.append(row)
     return Tuned(
         choices=choices,
         observations=msgspec.structs.replace(observations, rows=Runs.of(chosen_rows)),
         missing=(),
-        unused=tuple(unused),
+        unused=tuple(unused_rows),
     )
 
 
@@ -84,5 +84,5 @@ def _choice(group: str, plan: AnalysisPlan, outcomes: Mapping[tuple[str, str, st
         values = [outcomes[group, cell, replicate] for replicate in plan.choosing]
         means[cell] = fsum(values) / len(values)
     sign = plan.design.outcome.sign
-    best = max(plan.cells, key=lambda cell: sign * means[cell])
-    return Choice(group=group, cell=best, means=means)
+    best_cell = max(plan.cells, key=lambda cell: sign * means[cell])
+    return Choice(group=group, cell=best_cell, means=means)

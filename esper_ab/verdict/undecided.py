@@ -46,9 +46,9 @@ def _direction_caveat(evidence: Evidence, pairs: Pairs) -> Iterator[str]:
     signs = np.sign(pairs.differences)
     direction = float(signs[0]) * evidence.question.sign
     if direction and np.all(signs == signs[0]) and p <= evidence.question.alpha:
-        ahead = evidence.question.a if direction > 0.0 else evidence.question.b
+        leader = evidence.question.a if direction > 0.0 else evidence.question.b
         yield (
-            f"{ahead} is better in all {n_pairs(len(pairs))} (exact sign test p {p_text(p)}), but how much better on "
+            f"{leader} is better in all {n_pairs(len(pairs))} (exact sign test p {p_text(p)}), but how much better on "
             "average is not shown; this decides nothing."
         )
 
@@ -78,16 +78,18 @@ def _outlier_caveat(evidence: Evidence, pairs: Pairs) -> Iterator[str]:
     """
     differences = pairs.differences
     low, high = np.quantile(differences, (0.25, 0.75))
-    below = int(np.sum(differences < low - _FENCES * (high - low)))
-    above = int(np.sum(differences > high + _FENCES * (high - low)))
+    outliers_below = int(np.sum(differences < low - _FENCES * (high - low)))
+    outliers_above = int(np.sum(differences > high + _FENCES * (high - low)))
     iqm: IQMDifference | None = evidence.descriptive["iqm"]
-    if not below or not above or iqm is None or not iqm.honest:
+    if not outliers_below or not outliers_above or iqm is None or not iqm.honest:
         return
     design = evidence.design
     limits = f"{design.difference(iqm.low)} to {design.difference(iqm.high)}"
     yield (
-        f"{below + above} of {n_pairs(len(pairs))} lie far from the others (by more than three interquartile ranges), "
-        f"{below} below and {above} above, and widen the interval. The difference of the interquartile means, which "
+        f"{outliers_below + outliers_above} of {n_pairs(len(pairs))} lie far from the others (by more than three "
+        "interquartile ranges), "
+        f"{outliers_below} below and {outliers_above} above, and widen the interval. The difference of the "
+        "interquartile means, which "
         f"leave out a quarter of the runs at either end, is {design.difference(iqm.mean)} ({percent(LEVEL)} bootstrap "
         f"interval {limits}); it decides nothing."
     )

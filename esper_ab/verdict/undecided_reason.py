@@ -56,10 +56,10 @@ def _why_capped(evidence: Evidence) -> Undecided:
         return Undecided.LOST_SCORES
     if caps:
         return Undecided.AUDIT
-    imputed = evidence.imputed
-    if imputed is None or imputed.survives:
+    imputation = evidence.imputed
+    if imputation is None or imputation.survives:
         return Undecided.BASELINE
-    if imputed.mean is None:
+    if imputation.mean is None:
         return Undecided.LOST_WITHOUT_WORST
     return Undecided.LOST_RUNS
 

@@ -11,12 +11,12 @@ from esper_ab.verdict.scale import Scale
 
 
 def check_units(
-    scales: Sequence[Scale], observations: Observations, declared: Mapping[str, tuple[float, float]]
+    scales: Sequence[Scale], observations: Observations, declared_ranges: Mapping[str, tuple[float, float]]
 ) -> None:
-    """Raise UsageError if the margin of a task is not in the unit of its outcomes. `declared`: ranges by task."""
+    """Raise UsageError if the margin of a task is not in the unit of its outcomes. `declared_ranges`: those by task."""
     for scale in scales:
-        check_margin(scale.outcome, scale.margin, scale.task, declared.get(scale.task))
+        check_margin(scale.outcome, scale.margin, scale.task, declared_ranges.get(scale.task))
         known = observations.rows.task.among([scale.task]) & ~observations.rows.lost
         values = observations.rows.value[known].tolist()
-        if scale.task not in declared:
+        if scale.task not in declared_ranges:
             check_seen(scale.outcome, scale.margin, values, SettingName("scores", "WORST..TARGET"), scale.task)

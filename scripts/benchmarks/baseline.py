@@ -103,12 +103,12 @@ class Seed(nn.Module):
             return h * (1.0 + self.alpha * torch.tanh(d))
         size_h = h.detach().square().mean((1, 2, 3), keepdim=True).sqrt()
         shrink = size_h * torch.rsqrt(d.square().mean((1, 2, 3), keepdim=True).clamp_min(_TINY))
-        bounded = d * shrink.clamp(max=1.0)
+        bounded_delta = d * shrink.clamp(max=1.0)
         if self.stage == Stage.TRAINING:
-            return h + bounded - bounded.detach()
+            return h + bounded_delta - bounded_delta.detach()
         if self.gate is not None:
-            bounded = bounded * self.gate(x.mean((2, 3)))[:, :, None, None]
-        return h + self.alpha * bounded
+            bounded_delta = bounded_delta * self.gate(x.mean((2, 3)))[:, :, None, None]
+        return h + self.alpha * bounded_delta
 
 
 class Host(nn.Module):
@@ -146,12 +146,12 @@ def seed_parameters(seed: Seed) -> list[nn.Parameter]:
     return [*layers, *seed.module.parameters(recurse=False), *gate]
 
 
-def fill(parameters: Iterable[nn.Parameter], flat: Tensor) -> None:
+def fill(parameters: Iterable[nn.Parameter], flat_row: Tensor) -> None:
     """Set parameters from a flat row of a bank, where a linear layer's matrix lies [in, out]."""
     start = 0
     with torch.no_grad():
         for p in parameters:
-            part = flat[start : start + p.numel()]
+            part = flat_row[start : start + p.numel()]
             p.copy_(part.view(p.shape[1], p.shape[0]).T if p.dim() == 2 else part.view(p.shape))
             start += p.numel()
 
@@ -186,7 +186,7 @@ class Loop:
         hits = []
         for env, forward in enumerate(self.hosts):
             loss_sum = torch.zeros((), dtype=x.dtype)
-            correct = torch.zeros((), dtype=torch.int64)
+            correct_samples = torch.zeros((), dtype=torch.int64)
             for batch in order[env].split(self._settings.batch_size):
                 labels = y[batch]
                 logits = forward(x[batch])
@@ -197,7 +197,7 @@ class Loop:
                     nn.utils.clip_grad_norm_(parameters, self._settings.max_grad_norm)
                 self._optimisers[env].step()
                 loss_sum += loss.detach() * len(batch)
-                correct += (logits.detach().argmax(1) == labels).sum()
+                correct_samples += (logits.detach().argmax(1) == labels).sum()
             losses.append(loss_sum / order.shape[1])
-            hits.append(100.0 * correct / order.shape[1])
+            hits.append(100.0 * correct_samples / order.shape[1])
         return torch.stack(losses), torch.stack(hits)

@@ -42,9 +42,9 @@ def measure(repeats: int) -> dict[str, Any]:
     cells = []
     for n_envs in (4, 16):
         for blocks, runs in sizes:
-            measured = cell(blocks, runs, n_envs, episodes)
-            cells.append(measured)
-            print(_line(measured), flush=True)
+            result = cell(blocks, runs, n_envs, episodes)
+            cells.append(result)
+            print(_line(result), flush=True)
     return {"sync_ms": spread(_sync_ms()), "cells": cells}
 
 
@@ -52,12 +52,12 @@ def cell(blocks: int, runs: int, n_envs: int, episodes: int) -> dict[str, Any]:
     """Measure one experiment of fake workers, from its first episode on."""
     plan = plan_of(blocks, runs, n_envs, episodes)
     rounds, size = _rounds(plan, blocks * runs, lambda folder, fleet: experiment_run.run(plan, folder, fleet, ()))
-    least, _ = _rounds(plan, blocks * runs, lambda folder, fleet: _minimal(plan, folder, fleet))
-    of_block = {spec.ref.name: block.replicate for block in plan.blocks for spec in block.runs}
-    barrier_waits = [wait for timing in rounds for wait in _barrier_waits(timing, of_block)]
+    least_rounds, _ = _rounds(plan, blocks * runs, lambda folder, fleet: _minimal(plan, folder, fleet))
+    block_by_run = {spec.ref.name: block.replicate for block in plan.blocks for spec in block.runs}
+    barrier_waits = [wait for timing in rounds for wait in _barrier_waits(timing, block_by_run)]
     whole = [max(timing["released"].values()) - min(timing["sent"].values()) for timing in rounds]
     core = [timing["coordinator_s"] for timing in rounds]
-    least_core = [timing["coordinator_s"] for timing in least]
+    least_core = [timing["coordinator_s"] for timing in least_rounds]
     return {
         "blocks": blocks,
         "runs": runs,
@@ -101,12 +101,12 @@ def _minimal(plan: Plan, folder: Path, fleet: Fleet) -> None:
         )
         specs[order.identity.encode()] = spec
         workers.append(fleet.start(order))
-    arrived: dict[tuple[int, int], list[bytes]] = defaultdict(list)  # by block and milestone
+    arrivals_by_barrier: dict[tuple[int, int], list[bytes]] = defaultdict(list)  # by block and milestone
     milestones = dict.fromkeys(specs, 0)
     last_milestone = plan.experiment.episodes + 2
     while min(milestones.values()) < last_milestone:
         socket.poll()
-        due: list[tuple[int, list[bytes]]] = []
+        due_barriers: list[tuple[int, list[bytes]]] = []
         with suppress(zmq.Again):
             while True:
                 identity, data = socket.recv_multipart(zmq.NOBLOCK)
@@ -116,14 +116,14 @@ def _minimal(plan: Plan, folder: Path, fleet: Fleet) -> None:
                     socket.send_multipart([identity, encode(Assign(spec=spec))])
                     continue
                 journal.append(event_of(message))
-                arrivals = arrived[spec.ref.replicate, milestones[identity]]
+                arrivals = arrivals_by_barrier[spec.ref.replicate, milestones[identity]]
                 arrivals.append(identity)
                 if len(arrivals) == len(plan.experiment.groups):
-                    due.append((milestones[identity], arrivals))
+                    due_barriers.append((milestones[identity], arrivals))
                 milestones[identity] += 1
-        if due:
+        if due_barriers:
             journal.commit()
-        for milestone, arrivals in due:
+        for milestone, arrivals in due_barriers:
             for identity in arrivals:
                 release = Release(run_name=specs[identity].ref.name, milestone=milestone)
                 socket.send_multipart([identity, encode(release)])
@@ -154,14 +154,14 @@ def _on_lane(spec: RunSpec, lane: Lane) -> RunSpec:
     return msgspec.structs.replace(spec, ref=ref, env_devices=lane.devices * spec.n_envs)
 
 
-def _barrier_waits(timing: dict[str, Any], of_block: dict[str, int]) -> list[float]:
+def _barrier_waits(timing: dict[str, Any], block_by_run: dict[str, int]) -> list[float]:
     """Return seconds from the last report of each block to its last release."""
-    sent: dict[int, float] = {}
-    released: dict[int, float] = {}
-    for run, block in of_block.items():
-        sent[block] = max(sent.get(block, 0.0), timing["sent"][run])
-        released[block] = max(released.get(block, 0.0), timing["released"][run])
-    return [released[block] - sent[block] for block in sent]
+    sent_times: dict[int, float] = {}
+    release_times: dict[int, float] = {}
+    for run, block in block_by_run.items():
+        sent_times[block] = max(sent_times.get(block, 0.0), timing["sent"][run])
+        release_times[block] = max(release_times.get(block, 0.0), timing["released"][run])
+    return [release_times[block] - sent_times[block] for block in sent_times]
 
 
 def _quantiles(values: list[float]) -> dict[str, float]:
@@ -175,18 +175,18 @@ def _sync_ms() -> list[float]:
     with tempfile.NamedTemporaryFile(dir=Path.cwd()) as file:
         for _ in range(_SYNCS):
             os.write(file.fileno(), bytes(8192))
-            began = time.perf_counter()
+            begin_s = time.perf_counter()
             os.fdatasync(file.fileno())
-            durations_ms.append(1e3 * (time.perf_counter() - began))
+            durations_ms.append(1e3 * (time.perf_counter() - begin_s))
     return durations_ms
 
 
-def _line(measured: dict[str, Any]) -> str:
+def _line(result: dict[str, Any]) -> str:
     return (
-        f"{measured['blocks']} x {measured['runs']}, n_envs {measured['n_envs']}: "
-        f"round {measured['round_ms']['median']:.1f} ms, "
-        f"wait {measured['wait_ms']['median']:.2f} ms, core {measured['core_us_per_record']:.0f} us per record, "
-        f"{measured['over_minimal']:.2f} times the minimal loop"
+        f"{result['blocks']} x {result['runs']}, n_envs {result['n_envs']}: "
+        f"round {result['round_ms']['median']:.1f} ms, "
+        f"wait {result['wait_ms']['median']:.2f} ms, core {result['core_us_per_record']:.0f} us per record, "
+        f"{result['over_minimal']:.2f} times the minimal loop"
     )
 
 

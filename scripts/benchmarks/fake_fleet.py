@@ -48,8 +48,8 @@ class Fleet(Launcher):
         self.own_descriptors = DESCRIPTORS * self.pools
         self.nodes = tuple(Node(name=f"n{n}", cores=1) for n in range(self.pools)) if over_tcp else ()
         self._folder = tempfile.TemporaryDirectory()
-        meeting = Path(self._folder.name) / "meeting"
-        Meeting.make(meeting, self.pools)
+        meeting_folder = Path(self._folder.name) / "meeting"
+        Meeting.make(meeting_folder, self.pools)
         cores = sorted(os.sched_getaffinity(0))
         for index in range(self.pools):
             pool_order = Told(
@@ -57,12 +57,12 @@ class Fleet(Launcher):
                 workers=len(range(index, self.workers, self.pools)),
                 cores=tuple(cores[1:] or cores),
                 coordinator=os.getpid(),
-                meeting=str(meeting),
+                meeting=str(meeting_folder),
                 results=str(self._results_of(index)),
             )
             command = [sys.executable, "-c", _PROGRAM, msgspec.json.encode(pool_order).decode()]
             self._supervisors.append(NodeSupervisor(f"n{index}", partial(PipedSupervisor, command)))
-        await_all(meeting, 1)
+        await_all(meeting_folder, 1)
 
     def _results_of(self, index: int) -> Path:
         return Path(self._folder.name) / f"{index}.json"

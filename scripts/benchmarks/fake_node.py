@@ -91,10 +91,10 @@ class Fake:
         self.socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, UNANSWERED_MS)
         self.public = ""
         if order.server_key:
-            public, secret = zmq.curve_keypair()
-            self.public = public.decode()
+            public_key_bytes, secret = zmq.curve_keypair()
+            self.public = public_key_bytes.decode()
             self.socket.setsockopt(zmq.CURVE_SERVERKEY, order.server_key.encode())
-            self.socket.setsockopt(zmq.CURVE_PUBLICKEY, public)
+            self.socket.setsockopt(zmq.CURVE_PUBLICKEY, public_key_bytes)
             self.socket.setsockopt(zmq.CURVE_SECRETKEY, secret)
         self._order = order
         self._draw = draw
@@ -155,23 +155,23 @@ class _Supervisor:
         """Return when each run got its message of `kind` (monotonic, s); ends after `count` runs or at shutdown."""
         times: dict[str, float] = {}
         while len(times) < count:
-            for polled, _ in self._poller.poll():
-                if polled == 0:
+            for ready_socket, _ in self._poller.poll():
+                if ready_socket == 0:
                     if not self._hear():
                         return times
                     continue
-                fake = self._by_socket[polled]
-                data = polled.recv()
+                fake_worker = self._by_socket[ready_socket]
+                data = ready_socket.recv()
                 now_s = time.monotonic()
                 message = decode_from_coordinator(data)
                 if isinstance(message, Assign):
-                    fake.spec = message.spec
+                    fake_worker.spec = message.spec
                 elif isinstance(message, Ping):
-                    polled.send(encode(Pong()))
+                    ready_socket.send(encode(Pong()))
                 elif isinstance(message, Stop):
-                    say("ended", fake.name, 0, "")
+                    say("ended", fake_worker.name, 0, "")
                 if isinstance(message, kind):
-                    times[fake.run] = now_s
+                    times[fake_worker.run] = now_s
         return times
 
     def _hear(self) -> bool:
@@ -181,13 +181,13 @@ class _Supervisor:
         for text in texts:
             match json.loads(text):
                 case ["begin", name, _, order]:
-                    fake = Fake(self._context, msgspec.json.decode(order, type=WorkerOrder), self._draw)
-                    self.fakes[name] = self._by_socket[fake.socket] = fake
-                    self._poller.register(fake.socket, zmq.POLLIN)
-                    if fake.public:
-                        say("said", name, fake.public)
+                    fake_worker = Fake(self._context, msgspec.json.decode(order, type=WorkerOrder), self._draw)
+                    self.fakes[name] = self._by_socket[fake_worker.socket] = fake_worker
+                    self._poller.register(fake_worker.socket, zmq.POLLIN)
+                    if fake_worker.public:
+                        say("said", name, fake_worker.public)
                     else:
-                        fake.connect()
+                        fake_worker.connect()
                 case ["write", name, _]:
                     self.fakes[name].connect()
         return part != b""
@@ -204,26 +204,28 @@ def main(told_as_json: str) -> None:
     node = msgspec.json.decode(told_as_json, type=Node)
     os.sched_setaffinity(0, node.cores)
     supervisor = _Supervisor(node)
-    meeting = Meeting(Path(node.meeting), node.index)
-    meeting.arrive()
+    meeting_point = Meeting(Path(node.meeting), node.index)
+    meeting_point.arrive()
     clock = (~node.coordinator << 3) | 2  # clock_getcpuclockid(3): core time of all threads of the process
-    assigned = supervisor.until(node.workers, Assign)
-    started = {"at": max(assigned.values()), "coordinator_s": time.clock_gettime(clock)}
+    assignment_times = supervisor.until(node.workers, Assign)
+    start_times = {"at": max(assignment_times.values()), "coordinator_s": time.clock_gettime(clock)}
     fakes = list(supervisor.fakes.values())
     rounds = []
-    for milestone in range(max(fake.spec.episodes for fake in fakes if fake.spec) + 2):
-        for fake in fakes:
-            fake.prepare(milestone)
-        meeting.wait()
+    for milestone in range(max(fake_worker.spec.episodes for fake_worker in fakes if fake_worker.spec) + 2):
+        for fake_worker in fakes:
+            fake_worker.prepare(milestone)
+        meeting_point.wait()
         time.sleep(_QUIET_S)
         cpu_s_before = time.clock_gettime(clock)
-        sent = {}
-        for fake in fakes:
-            sent[fake.run] = time.monotonic()
-            fake.send()
-        released = supervisor.until(len(fakes), Release)
-        meeting.wait()
-        rounds.append({"sent": sent, "released": released, "coordinator_s": time.clock_gettime(clock) - cpu_s_before})
-    Path(node.results).write_bytes(msgspec.json.encode({"started": started, "rounds": rounds}))
+        sent_times = {}
+        for fake_worker in fakes:
+            sent_times[fake_worker.run] = time.monotonic()
+            fake_worker.send()
+        release_times = supervisor.until(len(fakes), Release)
+        meeting_point.wait()
+        rounds.append(
+            {"sent": sent_times, "released": release_times, "coordinator_s": time.clock_gettime(clock) - cpu_s_before}
+        )
+    Path(node.results).write_bytes(msgspec.json.encode({"started": start_times, "rounds": rounds}))
     supervisor.until(1, type(None))  # until standard input ends
     os._exit(0)

@@ -29,9 +29,9 @@ def measure(repeats: int) -> dict[str, Any]:
     """Measure each size in its own process, so that memory is measured separately."""
     cells = []
     for runs in FEWER_RUNS if repeats <= QUICK_REPEATS else RUNS:
-        measured = in_a_process(runs)
-        cells.append(measured)
-        print(json.dumps(measured), flush=True)
+        result = in_a_process(runs)
+        cells.append(result)
+        print(json.dumps(result), flush=True)
     return {"goal": GOAL, "cells": cells}
 
 
@@ -48,20 +48,22 @@ def cell(runs: int, runs_of_node: int = _RUNS_OF_NODE) -> dict[str, Any]:
         fleet = Fleet(pools=-(-runs // runs_of_node), workers=runs, transport="tcp")
         memory_before_mib = _memory_mib()
         cpu = time.process_time()
-        began = time.monotonic()
+        begin_s = time.monotonic()
         experiment_run.run(plan, Path(folder), fleet, ())
         results = fleet.results()
     rounds = results["rounds"][2:-1]
-    last_release = [max(round_times["released"].values()) - max(round_times["sent"].values()) for round_times in rounds]
+    release_durations = [
+        max(round_times["released"].values()) - max(round_times["sent"].values()) for round_times in rounds
+    ]
     whole = [max(round_times["released"].values()) - min(round_times["sent"].values()) for round_times in rounds]
     core = float(np.median([round_times["coordinator_s"] for round_times in rounds]))
     return {
         "runs": runs,
         "nodes": fleet.pools,
         "rounds": len(rounds),
-        "start_s": results["started"]["at"] - began,
+        "start_s": results["started"]["at"] - begin_s,
         "start_core_s": results["started"]["coordinator_s"] - cpu,
-        "release_s": float(np.median(last_release)),
+        "release_s": float(np.median(release_durations)),
         "round_s": float(np.median(whole)),
         "round_core_s": core,
         "core_us_per_record": 1e6 * core / runs,

@@ -50,13 +50,13 @@ def measure(repeats: int) -> dict[str, Any]:
 
 def cells(envs: Sequence[int], repeats: int) -> dict[str, Any]:
     """Return the measured cells, and print one line for each."""
-    measured = []
+    results = []
     for task in BATCH_SIZES:
         for n_envs in envs:
             case = GpuCase(task=task, n_envs=n_envs, live_seeds=3, batches=_BATCHES)
-            measured.append(cell(case, repeats))
-            print(f"{case}: {measured[-1]['ms']}", flush=True)
-    return {"gpu": torch.cuda.get_device_name(0), "kernel": native().kernel, "repeats": repeats, "cells": measured}
+            results.append(cell(case, repeats))
+            print(f"{case}: {results[-1]['ms']}", flush=True)
+    return {"gpu": torch.cuda.get_device_name(0), "kernel": native().kernel, "repeats": repeats, "cells": results}
 
 
 def cell(case: GpuCase, repeats: int) -> dict[str, Any]:

@@ -35,9 +35,9 @@ def _summary(laps: list[Lap], steps: int) -> dict[str, Any]:
     }
 
 
-def _ratios(slow: list[Lap], fast: list[Lap]) -> dict[str, Any]:
+def _ratios(slow_laps: list[Lap], fast_laps: list[Lap]) -> dict[str, Any]:
     """Return ratios of neighbouring measurements, which the machine's state affects alike."""
-    pairs = list(zip(slow, fast, strict=True))
+    pairs = list(zip(slow_laps, fast_laps, strict=True))
     return {
         "core": spread([a.core / b.core for a, b in pairs]),
         "wall": spread([a.wall / b.wall for a, b in pairs]),
@@ -46,10 +46,10 @@ def _ratios(slow: list[Lap], fast: list[Lap]) -> dict[str, Any]:
 
 def native() -> Arithmetic:
     """Return the widest kernel that runs here; without a kernel, the benchmark would measure a different program."""
-    usable = next((kernel for kernel in library.kernels() if not kernel.problem), None)
-    if usable is None:
+    usable_kernel = next((kernel for kernel in library.kernels() if not kernel.problem), None)
+    if usable_kernel is None:
         raise SystemExit("\n".join(f"kernel {kernel.name}: {kernel.problem}" for kernel in library.kernels()))
-    return Arithmetic(kernel=usable.name, kernel_build=usable.build)
+    return Arithmetic(kernel=usable_kernel.name, kernel_build=usable_kernel.build)
 
 
 def yardstick_sha256() -> str:
@@ -62,27 +62,27 @@ def training(case: Case, repeats: int, gflops: Callable[[], float]) -> dict[str,
 
     The FMA peak is measured in alternation with them, because the CPU's clock and load vary.
     """
-    checked = replace(case, n_envs=min(case.n_envs, _MOST_HOSTS_CHECKED))
+    checked_case = replace(case, n_envs=min(case.n_envs, _MOST_HOSTS_CHECKED))
     kernel = native().kernel
     differences = {
-        "torch_float64": assert_equal(checked, torch.float64, EXACT),
-        "torch_float32": assert_equal(checked, torch.float32, ROUNDED),
-        "native": assert_equal(checked, torch.float32, ROUNDED, kernel),
+        "torch_float64": assert_equal(checked_case, torch.float64, EXACT),
+        "torch_float32": assert_equal(checked_case, torch.float32, ROUNDED),
+        "native": assert_equal(checked_case, torch.float32, ROUNDED, kernel),
     }
     world = build(case)
     order = torch.from_numpy(world.order)
     loop = world.loop()
     peaks: list[float] = []
-    works = {
+    works_by_name = {
         "native": build(case, kernel=kernel).bank_epoch,
         "torch": world.bank_epoch,
         "loop": lambda: loop.train_epoch(world.x, world.split.y, order),
         "peak": lambda: peaks.append(gflops()),
     }
-    laps = interleaved(works, repeats)
+    laps = interleaved(works_by_name, repeats)
     flops = flops_per_step(case)
     peak = spread(peaks[1:])["median"]
-    ways = [name for name in works if name != "peak"]
+    ways = [name for name in works_by_name if name != "peak"]
     return {
         "case": asdict(case),
         "batch_size": case.settings.batch_size,
@@ -176,16 +176,16 @@ def memory(case: Case) -> dict[str, Any]:
 def _grown(case: Case, kernel: HostKernel) -> dict[str, Any]:
     torch.set_num_threads(1)
     keep_freed_memory()
-    small = build(Case(task=case.task, n_envs=1, live_seeds=0, batches=case.batches), kernel=kernel)
-    small.bank_epoch()  # libraries and code paths are loaded
+    small_world = build(Case(task=case.task, n_envs=1, live_seeds=0, batches=case.batches), kernel=kernel)
+    small_world.bank_epoch()  # libraries and code paths are loaded
     kib_before = _largest_kib()
     world = build(case, kernel=kernel)
     world.bank_epoch()
-    grown = _largest_kib() - kib_before
+    growth_kib = _largest_kib() - kib_before
     stacks = [world.bank.host, *world.bank._seeds.values()]
     kept_bytes = sum(t.nbytes for stack in stacks for t in (stack.values, stack.momentum))
     kept_bytes += sum(t.nbytes for moments in world.bank.statistics for t in (moments.mean, moments.var))
-    return {"case": asdict(case), "kept_bytes_per_env": kept_bytes / case.n_envs, "grown_mib": grown / 1024}
+    return {"case": asdict(case), "kept_bytes_per_env": kept_bytes / case.n_envs, "grown_mib": growth_kib / 1024}
 
 
 def _largest_kib() -> int:
@@ -218,9 +218,9 @@ def measure(repeats: int) -> dict[str, Any]:
     }
     gflops = fma_loop()
     for case in cases:
-        measured = training(case, repeats, gflops)
-        results["training"].append(measured)
-        ratio = measured["ratio"]["loop"]["core"]
+        result = training(case, repeats, gflops)
+        results["training"].append(result)
+        ratio = result["ratio"]["loop"]["core"]
         print(f"{case}: {ratio['median']:.1f} [{ratio['low']:.1f}, {ratio['high']:.1f}]", flush=True)
         if case.n_envs == 16 and not case.equal_seeds:
             results["validation"].append(validation(case, repeats))
@@ -237,8 +237,8 @@ def measure(repeats: int) -> dict[str, Any]:
 
 
 def _case(case: dict[str, Any]) -> list[object]:
-    alike = ", all conv_light" if case.get("equal_seeds") else ""
-    return [hosts_of(case), case["n_envs"], f"{case['live_seeds']}{alike}"]
+    equal_seeds_text = ", all conv_light" if case.get("equal_seeds") else ""
+    return [hosts_of(case), case["n_envs"], f"{case['live_seeds']}{equal_seeds_text}"]
 
 
 def _training(results: list[dict[str, Any]]) -> list[str]:

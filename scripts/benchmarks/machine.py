@@ -46,13 +46,13 @@ def timed(work: Callable[[], Any]) -> Lap:
     return Lap(time.thread_time() - core, time.perf_counter() - wall)
 
 
-def interleaved(works: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[Lap]]:
+def interleaved(works_by_name: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[Lap]]:
     """Run A B C A B C …, after one uncounted round."""
-    for work in works.values():
+    for work in works_by_name.values():
         work()
-    laps: dict[str, list[Lap]] = {name: [] for name in works}
+    laps: dict[str, list[Lap]] = {name: [] for name in works_by_name}
     for _ in range(repeats):
-        for name, work in works.items():
+        for name, work in works_by_name.items():
             laps[name].append(timed(work))
     return laps
 

@@ -26,9 +26,9 @@ def main(library: str, task: str, *numbers: str) -> None:
         n_epochs=epochs,
     )
     for line in sys.stdin:
-        began = time.process_time()
+        begin_s = time.process_time()
         model.learn(int(line), reset_num_timesteps=False)
-        print(time.process_time() - began, flush=True)
+        print(time.process_time() - begin_s, flush=True)
 
 
 if __name__ == "__main__":

@@ -42,26 +42,25 @@ def task(name: str, **sizes: int) -> TaskFacts:
     return TaskFacts(**{**fields, "sizes": (sizes["train"], sizes["validation"], facts.sizes[2])})
 
 
-def predicted(measured: dict[str, Any], speed: float, rates: Rates) -> float:
+def predicted(episode: dict[str, Any], speed: float, rates: Rates) -> float:
     """Return the estimated seconds of a measured episode."""
-    name = measured["case"]["task"]
-    facts = task(name, train=measured["train_samples"], validation=measured["validation_samples"])
-    return measured["steps"] * estimate.epoch_s(facts, measured["case"]["n_envs"], BATCHES[name], speed, rates)
+    name = episode["case"]["task"]
+    facts = task(name, train=episode["train_samples"], validation=episode["validation_samples"])
+    return episode["steps"] * estimate.epoch_s(facts, episode["case"]["n_envs"], BATCHES[name], speed, rates)
 
 
-def way(measured: dict[str, Any]) -> str:
+def way(episode: dict[str, Any]) -> str:
     """Return which rates of kinds/growth/estimate.py apply to a measured episode."""
-    return "TORCH" if measured["kernel"] == "torch" else "NATIVE"
+    return "TORCH" if episode["kernel"] == "torch" else "NATIVE"
 
 
 def fitted(episodes: list[dict[str, Any]], speed: float, name: str) -> Rates:
     """Return, among the rates tried, those with the smallest squared error of the logarithm."""
 
     def error(rates: Rates) -> float:
-        measured_cells = [measured for measured in episodes if way(measured) == name]
+        measured_cells = [episode for episode in episodes if way(episode) == name]
         return sum(
-            math.log(predicted(measured, speed, rates) / measured["seconds"]["median"]) ** 2
-            for measured in measured_cells
+            math.log(predicted(episode, speed, rates) / episode["seconds"]["median"]) ** 2 for episode in measured_cells
         )
 
     return min(TRAINING_WAYS[name], key=error)
@@ -70,18 +69,18 @@ def fitted(episodes: list[dict[str, Any]], speed: float, name: str) -> Rates:
 def episodes_table(episodes: list[dict[str, Any]], speed: float) -> list[str]:
     """Return a table of measured and estimated episode times."""
     rows = []
-    for measured in episodes:
-        predicted_s = predicted(measured, speed, getattr(estimate, way(measured)))
-        was = measured["seconds"]["median"]
+    for episode in episodes:
+        predicted_s = predicted(episode, speed, getattr(estimate, way(episode)))
+        measured_s = episode["seconds"]["median"]
         rows.append(
             [
-                hosts_of(measured["case"]),
-                measured["case"]["n_envs"],
-                way(measured).lower(),
-                measured["train_samples"],
-                f"{was:.2f}",
+                hosts_of(episode["case"]),
+                episode["case"]["n_envs"],
+                way(episode).lower(),
+                episode["train_samples"],
+                f"{measured_s:.2f}",
                 f"{predicted_s:.2f}",
-                f"{predicted_s / was:.2f}",
+                f"{predicted_s / measured_s:.2f}",
             ]
         )
     header = "hosts | n_envs | kernel | training images | measured, s per episode | estimated | ÷ measured"
@@ -178,8 +177,8 @@ def with_section(page: str, mark: str, text: str) -> str:
     begin = f"<!-- {mark} -->"
     end = f"<!-- /{mark} -->"
     head, begin_mark, tail_with_old_text = page.partition(begin)
-    _, closed, tail = tail_with_old_text.partition(end)
-    if not (begin_mark and closed):
+    _, end_mark, tail = tail_with_old_text.partition(end)
+    if not (begin_mark and end_mark):
         raise ValueError(f"no {begin} … {end} in the page")
     return f"{head}{begin}\n{text}\n{end}{tail}"
 

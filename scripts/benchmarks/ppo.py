@@ -41,22 +41,25 @@ def _case(task: str, memory: str, repeats: int, sb3: str) -> dict[str, Any]:
     for library_name in OTHER_LIBRARIES[memory] if sb3 else ():
         if not subprocess.run([sb3, "-c", f"import {library_name}"], stderr=subprocess.DEVNULL).returncode:
             rounds[library_name] = _other_library(sb3, library_name, task)
-    took: dict[str, list[float]] = {name: [] for name in rounds}
+    seconds_by_name: dict[str, list[float]] = {name: [] for name in rounds}
     for repeat in range(repeats + 1):
         for name, play in rounds.items():
             seconds = play(ROLLOUTS[memory])
             if repeat:  # the first fills caches, and compiles
-                took[name].append(seconds)
+                seconds_by_name[name].append(seconds)
     steps = ROLLOUTS[memory] * N_ENVS * STEPS
-    ours = took.pop("ours")
-    policy_alone = took.pop("alone")
-    ratios = {"environment alone ÷ ours": spread(np.divide(ours, policy_alone))}
-    ratios |= {f"ours ÷ {library_name}": spread(np.divide(seconds, ours)) for library_name, seconds in took.items()}
+    our_seconds = seconds_by_name.pop("ours")
+    policy_seconds = seconds_by_name.pop("alone")
+    ratios = {"environment alone ÷ ours": spread(np.divide(our_seconds, policy_seconds))}
+    ratios |= {
+        f"ours ÷ {library_name}": spread(np.divide(seconds, our_seconds))
+        for library_name, seconds in seconds_by_name.items()
+    }
     print(task, memory, {name: round(ratio["median"], 2) for name, ratio in ratios.items()}, flush=True)
     return {
         "task": task,
         "memory": memory,
-        "ours_per_cpu_s": spread(np.divide(steps, ours)),
+        "ours_per_cpu_s": spread(np.divide(steps, our_seconds)),
         "ratios": ratios,
     }
 
@@ -65,10 +68,10 @@ def _timed(rollouts: Iterator[Any]) -> Callable[[int], float]:
     """Return a function that advances `rollouts` by n rollouts and returns this process's CPU seconds."""
 
     def play(number: int) -> float:
-        began = time.process_time()
+        begin_s = time.process_time()
         for _ in range(number):
             next(rollouts)
-        return time.process_time() - began
+        return time.process_time() - begin_s
 
     return play
 
@@ -99,8 +102,8 @@ def _policy_alone(task: str) -> Callable[[int], float]:
     def rollout() -> None:
         for action in actions:
             for env in envs:
-                _, _, terminated, truncated, _ = env.step(action)
-                if terminated or truncated:
+                _, _, is_terminated, is_truncated, _ = env.step(action)
+                if is_terminated or is_truncated:
                     env.reset()
 
     for env in envs:

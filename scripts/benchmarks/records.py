@@ -88,9 +88,9 @@ def measure(repeats: int) -> dict[str, Any]:
     for records, telemetry, times in sizes:
         with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
             size = write(Path(folder), records, telemetry=telemetry)
-            timed = {name: _timed(Path(folder), command, times) for name, command in _COMMANDS.items()}
-        cells.append({"records": records, "telemetry": telemetry, "bytes": size, "repeats": times, **timed})
-        print({name: round(timing["wall_s"]["median"], 2) for name, timing in timed.items()}, flush=True)
+            timings = {name: _timed(Path(folder), command, times) for name, command in _COMMANDS.items()}
+        cells.append({"records": records, "telemetry": telemetry, "bytes": size, "repeats": times, **timings})
+        print({name: round(timing["wall_s"]["median"], 2) for name, timing in timings.items()}, flush=True)
     return {"cells": cells, "held_bytes": {name: _held_bytes(name == "with seed events") for name in _HELD_NAMES}}
 
 
@@ -116,20 +116,20 @@ def write(experiment_dir: Path, records: int, *, telemetry: bool, n_envs: int = 
         telemetry=telemetry,
         early_stop=False,
     )
-    prev = "00000000"
+    prev_crc = "00000000"
     total = 0
-    waiting = []
+    waiting_lines = []
     stamp = b'"t":"2026-01-31T10:15:00.123+00:00"'
     with (experiment_dir / JOURNAL_NAME).open("wb") as file:
         for n, event in enumerate(_events(plan)):
-            body = b'{"n":%d,"prev":"%s",%s,"event":%s' % (n, prev.encode(), stamp, event)
-            prev = f"{zlib.crc32(body):08x}"
-            waiting.append(body + b',"crc":"' + prev.encode() + b'"}\n')
-            total += len(waiting[-1])
-            if len(waiting) >= _WRITE_BYTES // 4096:
-                file.write(b"".join(waiting))
-                waiting.clear()
-        file.write(b"".join(waiting))
+            body = b'{"n":%d,"prev":"%s",%s,"event":%s' % (n, prev_crc.encode(), stamp, event)
+            prev_crc = f"{zlib.crc32(body):08x}"
+            waiting_lines.append(body + b',"crc":"' + prev_crc.encode() + b'"}\n')
+            total += len(waiting_lines[-1])
+            if len(waiting_lines) >= _WRITE_BYTES // 4096:
+                file.write(b"".join(waiting_lines))
+                waiting_lines.clear()
+        file.write(b"".join(waiting_lines))
     return total
 
 

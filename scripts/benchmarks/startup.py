@@ -44,25 +44,25 @@ def measure(repeats: int) -> dict[str, Any]:
 
 
 def _seconds(command: list[str]) -> float:
-    began = time.perf_counter()
+    begin_s = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - began
+    return time.perf_counter() - begin_s
 
 
 def _launched(experiment_dir: Path) -> dict[str, float]:
     """Return seconds by phase and in total, by the journal's clock. The phases end when the plan is made, all workers
     have said Hello, all runs are warm, and all have an episode.
     """
-    began = time.time()
+    begin_s = time.time()
     command = [*_LAUNCH, *_SMALL, "--output-dir", str(experiment_dir.parent), "--name", experiment_dir.name, "--quiet"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     first_times: dict[type, float] = {}
-    reading: Reading = read(experiment_dir / JOURNAL_NAME)
-    for event in reading:
-        first_times[type(event)] = datetime.fromisoformat(reading.wall_time).timestamp()
-    moments = [began, *(first_times[kind] for kind in (ExperimentStarted, WorkerStarted, RunReady, EpisodeRecorded))]
+    journal_reading: Reading = read(experiment_dir / JOURNAL_NAME)
+    for event in journal_reading:
+        first_times[type(event)] = datetime.fromisoformat(journal_reading.wall_time).timestamp()
+    moments = [begin_s, *(first_times[kind] for kind in (ExperimentStarted, WorkerStarted, RunReady, EpisodeRecorded))]
     phases = {name: end - start for name, start, end in zip(PHASES, moments, moments[1:], strict=False)}
-    return phases | {"total": moments[-1] - began}
+    return phases | {"total": moments[-1] - begin_s}
 
 
 def render(record: dict[str, Any]) -> list[str]:

@@ -96,8 +96,8 @@ def build(case: Case, dtype: torch.dtype = torch.float32, kernel: HostKernel = "
             bank.germinate(env, slot, blueprint, _ROOT / "env" / env / "slot" / slot)
     bank.settle()
     order = np.argsort((_ROOT / "order").generator().random((n, case.samples)), axis=1)
-    plain = torch.from_numpy(x).to(dtype).contiguous(memory_format=torch.channels_last)
-    return World(case, task, bank, table, split, plain, order)
+    plain_input = torch.from_numpy(x).to(dtype).contiguous(memory_format=torch.channels_last)
+    return World(case, task, bank, table, split, plain_input, order)
 
 
 def _plain(world: World, env: int) -> Host:
@@ -125,9 +125,9 @@ def assert_equal(case: Case, dtype: torch.dtype, tolerance: float, kernel: HostK
     world = build(replace(case, batches=1), dtype, kernel)
     loop = world.loop()
     values_before = world.bank.host.values.clone()
-    mine = world.bank_epoch()
-    theirs = loop.train_epoch(world.x, world.split.y, torch.from_numpy(world.order))
-    pairs = list(zip(mine, theirs, strict=True))
+    bank_losses = world.bank_epoch()
+    loop_losses = loop.train_epoch(world.x, world.split.y, torch.from_numpy(world.order))
+    pairs = list(zip(bank_losses, loop_losses, strict=True))
     assert not torch.equal(values_before, world.bank.host.values), "the step changed nothing"
     for env, host in enumerate(loop.hosts):
         pairs.append((world.bank.host.values[env], flat(host.host_parameters())))
@@ -136,9 +136,9 @@ def assert_equal(case: Case, dtype: torch.dtype, tolerance: float, kernel: HostK
         for slot in range(case.live_seeds):
             row = flat(seed_parameters(host.seeds[slot]))
             pairs.append((world.bank._seeds[slot, int(world.table.blueprint[env, slot])].values[env, : len(row)], row))
-    worst = max(float((a - b).abs().max()) for a, b in pairs)
-    assert worst <= tolerance, f"{case}: bank and loop differ by {worst}"
-    return worst
+    largest_difference = max(float((a - b).abs().max()) for a, b in pairs)
+    assert largest_difference <= tolerance, f"{case}: bank and loop differ by {largest_difference}"
+    return largest_difference
 
 
 def flops_per_step(case: Case) -> float:

@@ -70,9 +70,9 @@ def draw(root: Path, room: str, size: int, rng_seed: int) -> list[Mutant]:
         for function, scope in scopes.scopes(tree).items():
             for mutant in _of_scope(name, function, scope, rng):
                 drawn_mutants[msgspec.structs.astuple(mutant)[:5]] = mutant
-    drawn = list(drawn_mutants.values())
-    rng.shuffle(drawn)
-    return drawn[:size]
+    mutants = list(drawn_mutants.values())
+    rng.shuffle(mutants)
+    return mutants[:size]
 
 
 def modules(root: Path, room: str) -> list[Path]:
@@ -83,22 +83,24 @@ def modules(root: Path, room: str) -> list[Path]:
 def _of_scope(module: str, function: str, scope: scopes.Scope, rng: random.Random) -> Iterable[Mutant]:
     all_places = list(scopes.places(scope))
     for place in all_places:
-        for source, mutated in mutations(place, rng):
-            if len(source) > _LONGEST or scopes.key(scopes.parsed(source)) == scopes.key(scopes.parsed(mutated)):
+        for source, mutated_source in mutations(place, rng):
+            if len(source) > _LONGEST or scopes.key(scopes.parsed(source)) == scopes.key(scopes.parsed(mutated_source)):
                 continue
-            equal = scopes.occurrences(scope, source, mutated)
-            indices = [index for index, candidate in enumerate(equal) if candidate.node in (place.node, *place.above)]
+            equal_places = scopes.occurrences(scope, source, mutated_source)
+            indices = [
+                index for index, candidate in enumerate(equal_places) if candidate.node in (place.node, *place.above)
+            ]
             if indices:
-                yield Mutant(module, function, source, mutated, indices[-1])
+                yield Mutant(module, function, source, mutated_source, indices[-1])
 
 
 def locate(root: Path, mutant: Mutant) -> Located | None:
     """Find the mutant in its module, or in a different module that has the same scope and segment."""
     path = root / mutant.module
-    if path.is_file() and (located := _in_module(path, mutant)):
-        return located
+    if path.is_file() and (place := _in_module(path, mutant)):
+        return place
     matches = [
-        located for defining_path in _defining(root, mutant.function) if (located := _in_module(defining_path, mutant))
+        place for defining_path in _defining(root, mutant.function) if (place := _in_module(defining_path, mutant))
     ]
     return matches[0] if mutant.function and matches else None
 
@@ -106,10 +108,10 @@ def locate(root: Path, mutant: Mutant) -> Located | None:
 def _in_module(path: Path, mutant: Mutant) -> Located | None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     scope = scopes.scopes(tree).get(mutant.function)
-    places = scopes.occurrences(scope, mutant.before, mutant.after) if scope is not None else []
-    if len(places) <= mutant.occurrence:
+    mutant_places = scopes.occurrences(scope, mutant.before, mutant.after) if scope is not None else []
+    if len(mutant_places) <= mutant.occurrence:
         return None
-    place = places[mutant.occurrence]
+    place = mutant_places[mutant.occurrence]
     is_late = isinstance(scope, ast.FunctionDef) and not place.is_default
     line = place.node.lineno
     scopes.replace(place, mutant.after)

@@ -56,8 +56,8 @@ def _swapped(place: Place, rng: random.Random) -> Iterator[tuple[str, str]]:
         case ast.UnaryOp(op=ast.Not() | ast.USub()):
             yield ast.unparse(node), ast.unparse(node.operand)
         case ast.Constant(value=bool() | int() | float() as value) if not _only_checks(place):
-            changed = (not value) if isinstance(value, bool) else value + rng.choice((-1, 1))
-            yield from _changed(_holder(place), node, "value", changed)
+            changed_value = (not value) if isinstance(value, bool) else value + rng.choice((-1, 1))
+            yield from _changed(_holder(place), node, "value", changed_value)
 
 
 def _removed(node: ast.stmt) -> Iterator[tuple[str, str]]:
@@ -75,8 +75,12 @@ def _removed(node: ast.stmt) -> Iterator[tuple[str, str]]:
 def _statement(node: ast.stmt) -> str:
     """Return the text by which a statement is found again: shortened if it raises or is long."""
     text = ast.unparse(node)
-    short = shortened(node)
-    return ast.unparse(short) if short is not None and (isinstance(node, ast.Raise) or len(text) > _LONGEST) else text
+    short_node = shortened(node)
+    return (
+        ast.unparse(short_node)
+        if short_node is not None and (isinstance(node, ast.Raise) or len(text) > _LONGEST)
+        else text
+    )
 
 
 def _changed(
@@ -85,10 +89,10 @@ def _changed(
     """Return the source of `holder` before and after setting a field to `replacement`; the field is restored."""
     fields = parent if isinstance(parent, list) else vars(parent)
     original_source = ast.unparse(holder)
-    original = fields[field]
+    original_value = fields[field]
     fields[field] = replacement
     changed_source = ast.unparse(holder)
-    fields[field] = original
+    fields[field] = original_value
     yield original_source, changed_source
 
 
@@ -127,5 +131,5 @@ def _joins(place: Place) -> bool:
         return True
     if not isinstance(place.node, ast.BinOp) or not isinstance(place.node.op, ast.BitOr):
         return False
-    called = {ast.unparse(node.func) for node in place.above if isinstance(node, ast.Call)}
-    return isinstance(place.above[0], ast.Module) or not called.isdisjoint({"isinstance", "issubclass"})
+    called_names = {ast.unparse(node.func) for node in place.above if isinstance(node, ast.Call)}
+    return isinstance(place.above[0], ast.Module) or not called_names.isdisjoint({"isinstance", "issubclass"})

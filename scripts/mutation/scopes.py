@@ -28,12 +28,12 @@ class Place:
     index: int | None
     is_default: bool  # a default of an argument, which is computed when the function is made
 
-    def put(self, new: ast.AST) -> None:
+    def put(self, new_node: ast.AST) -> None:
         parent = self.above[-1]
         if self.index is None:
-            setattr(parent, self.field, new)
+            setattr(parent, self.field, new_node)
         else:
-            getattr(parent, self.field)[self.index] = new
+            getattr(parent, self.field)[self.index] = new_node
 
 
 def scopes(tree: ast.Module) -> dict[str, Scope]:
@@ -44,13 +44,13 @@ def scopes(tree: ast.Module) -> dict[str, Scope]:
 def _named(scope: Scope, name: str) -> Iterator[tuple[str, Scope]]:
     yield name, scope
     prefix = f"{name}.<locals>." if isinstance(scope, _FUNCTIONS) else f"{name}." * bool(name)
-    waiting: list[ast.AST] = list(reversed(scope.body))
-    while waiting:
-        node = waiting.pop()
+    waiting_nodes: list[ast.AST] = list(reversed(scope.body))
+    while waiting_nodes:
+        node = waiting_nodes.pop()
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
             yield from _named(node, prefix + node.name)
         else:
-            waiting += reversed(list(ast.iter_child_nodes(node)))
+            waiting_nodes += reversed(list(ast.iter_child_nodes(node)))
 
 
 def places(scope: Scope) -> Iterator[Place]:
@@ -60,18 +60,18 @@ def places(scope: Scope) -> Iterator[Place]:
     yield from _in_field(scope, "body", (scope,), is_default=False)
 
 
-def _below(parent: ast.AST, above: tuple[ast.AST, ...], *, is_default: bool) -> Iterator[Place]:
+def _below(parent: ast.AST, parents: tuple[ast.AST, ...], *, is_default: bool) -> Iterator[Place]:
     for field in parent._fields:
         if field not in _SKIPPED_FIELDS:
-            yield from _in_field(parent, field, (*above, parent), is_default=is_default)
+            yield from _in_field(parent, field, (*parents, parent), is_default=is_default)
 
 
-def _in_field(parent: ast.AST, field: str, above: tuple[ast.AST, ...], *, is_default: bool) -> Iterator[Place]:
+def _in_field(parent: ast.AST, field: str, parents: tuple[ast.AST, ...], *, is_default: bool) -> Iterator[Place]:
     value = getattr(parent, field)
     for index, node in enumerate(value) if isinstance(value, list) else ((None, value),):
         if isinstance(node, ast.AST) and not _is_left_out(node):
-            yield Place(node, above, field, index, is_default)
-            yield from _below(node, above, is_default=is_default)
+            yield Place(node, parents, field, index, is_default)
+            yield from _below(node, parents, is_default=is_default)
 
 
 def _is_left_out(node: ast.AST) -> bool:
@@ -99,40 +99,40 @@ def key(node: ast.AST) -> str:
 
 def shortened(node: ast.AST) -> ast.AST | None:
     """Return a statement with `...` for its message or value, so that the statement is found after text changes."""
-    short = None
+    short_node = None
     ellipsis = ast.Constant(...)
     match node:
         case ast.Raise(exc=ast.Call(func=function)):
-            short = ast.Raise(ast.Call(function, [ellipsis], []))
+            short_node = ast.Raise(ast.Call(function, [ellipsis], []))
         case ast.Return(value=ast.expr()):
-            short = ast.Return(ellipsis)
+            short_node = ast.Return(ellipsis)
         case ast.Expr(value=ast.Call(func=function)):
-            short = ast.Expr(ast.Call(function, [ellipsis], []))
+            short_node = ast.Expr(ast.Call(function, [ellipsis], []))
         case ast.Assign(targets=targets):
-            short = ast.Assign(targets, ellipsis)
-    return None if short is None else ast.copy_location(short, node)
+            short_node = ast.Assign(targets, ellipsis)
+    return None if short_node is None else ast.copy_location(short_node, node)
 
 
-def _is(node: ast.AST, wanted: str) -> bool:
-    short = shortened(node)
-    return key(node) == wanted or (short is not None and key(short) == wanted)
+def _is(node: ast.AST, wanted_key: str) -> bool:
+    short_node = shortened(node)
+    return key(node) == wanted_key or (short_node is not None and key(short_node) == wanted_key)
 
 
-def occurrences(scope: Scope, before: str, after: str) -> list[Place]:
-    """Return where `before` occurs in a scope. A line that is only an expression counts as a statement only if `after`
-    is a statement.
+def occurrences(scope: Scope, text_before: str, text_after: str) -> list[Place]:
+    """Return where `text_before` occurs in a scope. A line that is only an expression counts as a statement only if
+    `text_after` is a statement.
     """
-    piece = parsed(before)
-    if isinstance(piece, ast.expr) and isinstance(parsed(after), ast.stmt):
+    piece = parsed(text_before)
+    if isinstance(piece, ast.expr) and isinstance(parsed(text_after), ast.stmt):
         piece = ast.Expr(piece)
-    wanted = key(piece)
+    wanted_key = key(piece)
     kind = type(piece)
-    return [place for place in places(scope) if type(place.node) is kind and _is(place.node, wanted)]
+    return [place for place in places(scope) if type(place.node) is kind and _is(place.node, wanted_key)]
 
 
-def replace(place: Place, after: str) -> None:
-    """Replace a node with `after`, at the same line."""
-    new_node = parsed(after)
+def replace(place: Place, new_text: str) -> None:
+    """Replace a node with `new_text`, at the same line."""
+    new_node = parsed(new_text)
     for node in ast.walk(new_node):
         if "lineno" in node._attributes:
             ast.copy_location(node, place.node)

@@ -93,45 +93,50 @@ class Room:
             except (CrashedError, TimedOutError):
                 self.say(f"left out, for it crashes without any mutant: {file.relative_to(ROOT)}")
                 continue
-            for name, passed, seconds, entered in answer:
-                self.seen[name] = Seen(passed, seconds, {(path, function_name) for path, function_name in entered})
-        self.say(f"{sum(seen.seconds for seen in self.seen.values()):.0f} s without a mutant: {len(self.seen)} tests")
-        for name in (name for name, seen in self.seen.items() if not seen.passed):
+            for name, is_passed, seconds, entered_functions in answer:
+                self.seen[name] = Seen(
+                    is_passed, seconds, {(path, function_name) for path, function_name in entered_functions}
+                )
+        self.say(
+            f"{sum(seen_test.seconds for seen_test in self.seen.values()):.0f} s without a mutant: {len(self.seen)} "
+            "tests"
+        )
+        for name in (name for name, seen_test in self.seen.items() if not seen_test.passed):
             self.say(f"left out, for it fails without any mutant: {name}")
-        for mutant, located in self.mutants:
-            self._try(mutant, located, functions)
+        for mutant, place in self.mutants:
+            self._try(mutant, place, functions)
         return True
 
-    def _try(self, mutant: Mutant, located: Located, functions: dict[Function, list[types.FunctionType]]) -> None:
-        outermost = (str(located.path), mutant.function.partition(".<locals>")[0])
-        functions_there = functions.get(outermost, [])
-        if not located.is_late or not functions_there or outermost in self._imported:
-            self.late.append((mutant, located))
+    def _try(self, mutant: Mutant, place: Located, functions: dict[Function, list[types.FunctionType]]) -> None:
+        outermost_function = (str(place.path), mutant.function.partition(".<locals>")[0])
+        matching_functions = functions.get(outermost_function, [])
+        if not place.is_late or not matching_functions or outermost_function in self._imported:
+            self.late.append((mutant, place))
             return
-        names = self._order(mutant, located, outermost)
+        names = self._order(mutant, place, outermost_function)
         if not names:
             mutant.result = NOT_REACHED
             mutant.by = ""
         else:
-            decide(mutant, lambda: self._run(names, located, functions_there))
+            decide(mutant, lambda: self._run(names, place, matching_functions))
         if mutant.result == "":  # it cannot be put in place
-            self.late.append((mutant, located))
+            self.late.append((mutant, place))
         else:
             self.tell(mutant)
 
-    def _order(self, mutant: Mutant, located: Located, function: Function) -> list[str]:
+    def _order(self, mutant: Mutant, place: Located, function: Function) -> list[str]:
         """Return the tests in this order: the last detecting test, tests of the module, the rest; fast tests first."""
-        names = [name for name, seen in self.seen.items() if seen.passed and function in seen.entered]
-        mirrored = str(mirrored_test(located.path).relative_to(ROOT))
+        names = [name for name, seen_test in self.seen.items() if seen_test.passed and function in seen_test.entered]
+        mirrored_file = str(mirrored_test(place.path).relative_to(ROOT))
         return sorted(
-            names, key=lambda name: (name != mutant.by, not name.startswith(mirrored), self.seen[name].seconds)
+            names, key=lambda name: (name != mutant.by, not name.startswith(mirrored_file), self.seen[name].seconds)
         )
 
-    def _run(self, names: list[str], located: Located, functions: list[types.FunctionType]) -> str | None:
+    def _run(self, names: list[str], place: Located, functions: list[types.FunctionType]) -> str | None:
         """In a child: apply the mutant and return the failing test; None if it cannot be applied."""
         try:
             for function in functions:
-                function.__code__ = _code_of(located, function.__code__.co_qualname)
+                function.__code__ = _code_of(place, function.__code__.co_qualname)
         except ValueError:  # a different closure
             return None
         with _own_cache():
@@ -145,36 +150,36 @@ def decide(mutant: Mutant, work: Callable[[], str | None]) -> None:
     """
     _begun("")
     try:
-        failed = in_child(work, _LONGEST_S)
+        failed_test = in_child(work, _LONGEST_S)
     except (CrashedError, TimedOutError):
-        failed = _at_work[:].rstrip(b"\0").decode() or "import"
-    if failed is not None:
-        mutant.result, mutant.by = (KILLED, failed) if failed else (SURVIVED, "")
+        failed_test = _at_work[:].rstrip(b"\0").decode() or "import"
+    if failed_test is not None:
+        mutant.result, mutant.by = (KILLED, failed_test) if failed_test else (SURVIVED, "")
 
 
-def run_late(mutant: Mutant, located: Located, files: list[Path], seen: dict[str, Seen]) -> None:
+def run_late(mutant: Mutant, place: Located, files: list[Path], seen_tests: dict[str, Seen]) -> None:
     """Re-import everything with the mutant; try the file of the last detecting test first, then the rest."""
     first_files = [ROOT / mutant.by.partition("::")[0]] if "::" in mutant.by else []
-    mirrored = mirrored_test(located.path)
-    first_files = [file for file in first_files if file in files] or [file for file in files if file == mirrored]
+    mirrored_file = mirrored_test(place.path)
+    first_files = [file for file in first_files if file in files] or [file for file in files if file == mirrored_file]
     for batch in (first_files, [file for file in files if file not in first_files]):
-        names = {name for name, run in seen.items() if run.passed and ROOT / name.partition("::")[0] in batch}
+        names = {name for name, run in seen_tests.items() if run.passed and ROOT / name.partition("::")[0] in batch}
         if names:
-            tests = {name: seen[name] for name in names}
+            tests = {name: seen_tests[name] for name in names}
             killer = mutant.by
-            decide(mutant, lambda batch=batch, tests=tests, killer=killer: _anew(located, batch, tests, killer))
+            decide(mutant, lambda batch=batch, tests=tests, killer=killer: _anew(place, batch, tests, killer))
         if mutant.result == KILLED:
             return
 
 
-def _anew(located: Located, files: list[Path], tests: dict[str, Seen], first_test: str) -> str:
+def _anew(place: Located, files: list[Path], tests: dict[str, Seen], first_test: str) -> str:
     """In a child that has imported none of the packages: return the test that fails with the mutant, or ""."""
-    loaded = importlib.machinery.SourceFileLoader.get_code
+    load_code = importlib.machinery.SourceFileLoader.get_code
 
     def get_code(loader: importlib.machinery.SourceFileLoader, name: str) -> Any:
-        if Path(loader.get_filename(name)) == located.path:
-            return _module_code(located)
-        return loaded(loader, name)
+        if Path(loader.get_filename(name)) == place.path:
+            return _module_code(place)
+        return load_code(loader, name)
 
     importlib.machinery.SourceFileLoader.get_code = get_code
     plugin = _Once(tests, first_test)
@@ -209,8 +214,8 @@ def _same_examples_always() -> None:
 
 
 def mirrored_test(module: Path) -> Path:
-    relative = module.relative_to(ROOT)
-    return ROOT / "tests" / "unit" / relative.with_name(f"test_{relative.name}")
+    relative_path = module.relative_to(ROOT)
+    return ROOT / "tests" / "unit" / relative_path.with_name(f"test_{relative_path.name}")
 
 
 def run_tests(files: list[Path], plugin: object) -> None:
@@ -221,34 +226,34 @@ def run_tests(files: list[Path], plugin: object) -> None:
 def _look(items: list[pytest.Item]) -> Iterator[tuple[str, bool, float, list[Function]]]:
     """Run the tests in a child without a mutant; fixtures entered for one test may serve its whole file."""
     results = []
-    shared = set()
+    setup_functions = set()
     with _own_cache():
-        for item, following in zip(items, [*items[1:], None], strict=True):
-            called = _Called()
-            began = time.process_time()
-            called.begin()
-            reports = _reports(item, following)
-            entered = called.end()
-            shared |= called.in_setup
+        for item, next_item in zip(items, [*items[1:], None], strict=True):
+            call_recorder = _Called()
+            begin_s = time.process_time()
+            call_recorder.begin()
+            reports = _reports(item, next_item)
+            entered_functions = call_recorder.end()
+            setup_functions |= call_recorder.in_setup
             passed = not any(report.failed for report in reports)
-            results.append((item.nodeid, passed, time.process_time() - began, entered))
-    for name, passed, seconds, entered in results:
-        yield name, passed, seconds, sorted(entered | shared)
+            results.append((item.nodeid, passed, time.process_time() - begin_s, entered_functions))
+    for name, passed, seconds, entered_functions in results:
+        yield name, passed, seconds, sorted(entered_functions | setup_functions)
 
 
-def _reports(item: pytest.Item, following: pytest.Item | None) -> list[pytest.TestReport]:
+def _reports(item: pytest.Item, next_item: pytest.Item | None) -> list[pytest.TestReport]:
     """Run a test with the filters of warnings that pytest gives it, which `runtestprotocol` alone does not apply."""
     with catch_warnings_for_item(config=item.config, ihook=item.ihook, when="runtest", item=item):
-        return runtestprotocol(item, log=False, nextitem=following)
+        return runtestprotocol(item, log=False, nextitem=next_item)
 
 
-def _failed(items: list[pytest.Item], seen: dict[str, Seen]) -> Iterator[str]:
+def _failed(items: list[pytest.Item], seen_tests: dict[str, Seen]) -> Iterator[str]:
     """In a child: return the failing tests, each run with its own CPU-time limit."""
-    for item, following in zip(items, [*items[1:], None], strict=True):
+    for item, next_item in zip(items, [*items[1:], None], strict=True):
         _begun(item.nodeid)
-        limit = time.process_time() + _CPU_S + _TIMES * seen[item.nodeid].seconds
+        limit = time.process_time() + _CPU_S + _TIMES * seen_tests[item.nodeid].seconds
         resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, resource.RLIM_INFINITY))
-        if any(report.failed for report in _reports(item, following)):
+        if any(report.failed for report in _reports(item, next_item)):
             yield item.nodeid
 
 
@@ -290,9 +295,9 @@ class _Called:
 
 
 def _names(codes: set[types.CodeType]) -> set[Function]:
-    ours = tuple(str(ROOT / package) for package in ("esper_ab", "workers"))
+    our_folders = tuple(str(ROOT / package) for package in ("esper_ab", "workers"))
     names = {(code.co_filename, code.co_qualname.partition(".<locals>")[0]) for code in codes}
-    return {function for function in names if function[0].startswith(ours)}
+    return {function for function in names if function[0].startswith(our_folders)}
 
 
 def _functions() -> dict[Function, list[types.FunctionType]]:
@@ -303,16 +308,16 @@ def _functions() -> dict[Function, list[types.FunctionType]]:
     return functions
 
 
-def _module_code(located: Located) -> types.CodeType:
-    return compile(located.tree, str(located.path), "exec", dont_inherit=True)
+def _module_code(place: Located) -> types.CodeType:
+    return compile(place.tree, str(place.path), "exec", dont_inherit=True)
 
 
-def _code_of(located: Located, name: str) -> types.CodeType:
+def _code_of(place: Located, name: str) -> types.CodeType:
     """Return the mutated code of a function; if a name occurs several times, the last one counts, as in Python."""
-    waiting = [_module_code(located)]
+    waiting_code = [_module_code(place)]
     codes = []
-    while waiting:
-        code = waiting.pop(0)
+    while waiting_code:
+        code = waiting_code.pop(0)
         codes += [code] if code.co_qualname == name else []
-        waiting += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+        waiting_code += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
     return codes[-1]

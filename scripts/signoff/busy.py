@@ -33,8 +33,8 @@ def _cell(machine: Machine, case: GpuCase) -> dict[str, Any]:
     world = on_gpu(case)
     world.bank_epoch()
     undisturbed = timed(world.bank_epoch).wall
-    supported = supported_activities()  # type: ignore[no-untyped-call]  # torch's CPU build cannot ask CUDA
-    activities = [activity for activity in (ProfilerActivity.CPU, ProfilerActivity.CUDA) if activity in supported]
+    supported_kinds = supported_activities()  # type: ignore[no-untyped-call]  # torch's CPU build cannot ask CUDA
+    activities = [activity for activity in (ProfilerActivity.CPU, ProfilerActivity.CUDA) if activity in supported_kinds]
     with profile(activities=activities) as profiler, record_function(_WINDOW):
         world.bank_epoch()
     file = machine.folder / "trace.json"
@@ -62,12 +62,12 @@ def problems(findings: dict[str, Any]) -> list[str]:
 def render(findings: dict[str, Any]) -> list[str]:
     """Return a table of epochs, and what took longest."""
     rows = []
-    longest = []
+    longest_operations = []
     for cell in findings["cells"]:
         hosts = hosts_of(cell["case"])
         n_envs = cell["case"]["n_envs"]
         launches = cell["launches"] / cell["case"]["batches"]
-        busy = f"{100 * cell['busy_share']:.0f} %" if findings["real"] else "missing"
+        busy_text = f"{100 * cell['busy_share']:.0f} %" if findings["real"] else "missing"
         rows.append(
             (
                 hosts,
@@ -77,12 +77,12 @@ def render(findings: dict[str, Any]) -> list[str]:
                 cell["waits"],
                 f"{cell['epoch_ms']:.1f}",
                 f"{cell['wall_ms']:.1f}",
-                busy,
+                busy_text,
             )
         )
-        longest += [(hosts, n_envs, f"`{name}`", f"{ms:.2f}") for name, ms in cell["longest"]]
+        longest_operations += [(hosts, n_envs, f"`{name}`", f"{ms:.2f}") for name, ms in cell["longest"]]
     header = (
         "hosts | n_envs | launches per minibatch | counted without a GPU | waits per epoch | epoch, ms "
         "| epoch while profiled, ms | busy, of the profiled epoch"
     )
-    return [*table(header, rows), "", *table("hosts | n_envs | what took longest on the GPU | ms", longest)]
+    return [*table(header, rows), "", *table("hosts | n_envs | what took longest on the GPU | ms", longest_operations)]

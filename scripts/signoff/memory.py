@@ -32,16 +32,17 @@ def _cell(case: GpuCase, total: int) -> dict[str, Any]:
     world.bank_epoch()
     world.bank.measure(world.table, np.arange(case.n_envs), world.split, ablate=True)
     torch.cuda.synchronize()
-    free, _ = torch.cuda.mem_get_info()
-    reserved = torch.cuda.memory_reserved()
+    free_bytes, _ = torch.cuda.mem_get_info()
+    reserved_bytes = torch.cuda.memory_reserved()
     training = gpu_memory.training_bytes(task_facts(world.task), case.n_envs, case.settings.batch_size)
     splits = world.split.x.nbytes + world.split.y.nbytes
     share = total // gpu_memory.VALIDATION_SHARE
     return {
         "case": asdict(case),
         "peak_mib": torch.cuda.max_memory_allocated() / _MIB,
-        "reserved_mib": reserved / _MIB,
-        "beside_mib": (total - free - reserved) / _MIB,  # CUDA, its libraries, and whoever else uses the GPU
+        "reserved_mib": reserved_bytes / _MIB,
+        "beside_mib": (total - free_bytes - reserved_bytes)
+        / _MIB,  # CUDA, its libraries, and whoever else uses the GPU
         "formula_mib": (gpu_memory.FIXED_BYTES + splits + max(training, share)) / _MIB,
         "fixed_mib": gpu_memory.FIXED_BYTES / _MIB,
     }

@@ -27,9 +27,9 @@ def measure(machine: Machine) -> dict[str, Any]:
     amps = [amp for amp in AMPS if amp != "bf16" or has_bf16]
     n_envs, repeats = (16, 5) if machine.real else (2, 1)
     cells = [_cell(task, amps, n_envs, repeats) for task in ("digits", "cifar10")]
-    half = " --group ".join(f"{amp}:growth.amp={amp}" for amp in amps if amp != "off")
+    half_precision_groups = " --group ".join(f"{amp}:growth.amp={amp}" for amp in amps if amp != "off")
     sizes = _SIZES if machine.real else _SMALL
-    flags = {"--groups": "off=shaped", "--group": half, "--seeds": "1", **SHARED, **sizes}
+    flags = {"--groups": "off=shaped", "--group": half_precision_groups, "--seeds": "1", **SHARED, **sizes}
     history = machine.launch("precision", flags)
     outcomes = {}
     for run in history.runs.values():

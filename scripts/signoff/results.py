@@ -36,9 +36,9 @@ class Results:
             return f"there is no {self.json_file}: start without --part"
         stored = json.loads(self.json_file.read_text())["parts"]
         for key in SHARED_KEYS:
-            mine, stored_value = (parts["header"]["found"].get(key) for parts in (self.parts, stored))
-            if mine != stored_value:
-                return f"{self.json_file} has other {key} ({stored_value}, now {mine}): start without --part"
+            own_value, stored_value = (parts["header"]["found"].get(key) for parts in (self.parts, stored))
+            if own_value != stored_value:
+                return f"{self.json_file} has other {key} ({stored_value}, now {own_value}): start without --part"
         for name in NAMES[1 : first_part - 1]:
             if name in stored:
                 self.parts[name] = stored[name]
@@ -70,8 +70,8 @@ class Results:
     def _verdict(self) -> str:
         if self.passed:
             return "PASSED."
-        failed = [part(name).TITLE for name, results_of_part in self.parts.items() if results_of_part["problems"]]
-        reasons = [f"with problems: {', '.join(failed)}"] if failed else []
+        failed_parts = [part(name).TITLE for name, results_of_part in self.parts.items() if results_of_part["problems"]]
+        reasons = [f"with problems: {', '.join(failed_parts)}"] if failed_parts else []
         reasons += [f"not run: {', '.join(self.missing)}"] if self.missing else []
         return f"FAILED; {'; '.join(reasons)}."
 

@@ -29,13 +29,13 @@ def measure(machine: Machine) -> dict[str, Any]:
     """Run the experiment once in one piece and once with both faults; return the hashes of both."""
     flags = {**_FLAGS, **(_SIZES if machine.real else _SMALL)}
     whole = machine.launch("whole", flags)
-    killed = _killed(machine, machine.launch_command("killed", flags))
+    killed_run = _killed(machine, machine.launch_command("killed", flags))
     process = machine.run(sys.executable, "-m", "esper_ab.commands.cli", "resume", machine.folder / "killed")
     if process.returncode:
         raise RuntimeError(f"resume ended with exit status {process.returncode}: {process.stderr[-800:]}")
     resumed_history = load(machine.folder / "killed").history
     return {
-        **killed,
+        **killed_run,
         "incidents": [incident.category for incident in resumed_history.incidents],
         "results": {name: machine.result(name) for name in ("whole", "killed")},
         "digests": {
@@ -53,10 +53,10 @@ def _killed(machine: Machine, command: list[str]) -> dict[str, bool]:
         if first_worker is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(first_worker, signal.SIGKILL)
-        second = _wait(machine, coordinator, episodes=3, incarnation=2)
+        second_worker = _wait(machine, coordinator, episodes=3, incarnation=2)
         coordinator.kill()
     ended_by_us = coordinator.returncode == -signal.SIGKILL
-    return {"worker_killed": first_worker is not None, "coordinator_killed": second is not None and ended_by_us}
+    return {"worker_killed": first_worker is not None, "coordinator_killed": second_worker is not None and ended_by_us}
 
 
 def _wait(machine: Machine, coordinator: subprocess.Popen[bytes], episodes: int, incarnation: int) -> int | None:
@@ -83,8 +83,8 @@ def _wait(machine: Machine, coordinator: subprocess.Popen[bytes], episodes: int,
 
 def problems(findings: dict[str, Any]) -> list[str]:
     """A fault that did not happen, and records or results that differ."""
-    alive = [victim for victim in ("worker", "coordinator") if not findings[f"{victim}_killed"]]
-    lines = [f"the {victim} could not be killed: the experiment had ended" for victim in alive]
+    living_victims = [victim for victim in ("worker", "coordinator") if not findings[f"{victim}_killed"]]
+    lines = [f"the {victim} could not be killed: the experiment had ended" for victim in living_victims]
     if "worker_death" not in findings["incidents"] or "restart" not in findings["incidents"]:
         lines.append(f"no worker died and was started again; incidents: {', '.join(findings['incidents']) or 'none'}")
     first_run, *other_runs = findings["digests"].items()

@@ -32,14 +32,14 @@ def _cell(machine: Machine, workers: int) -> dict[str, Any]:
     seconds = time.monotonic() - start
     runs = [history.runs[f"{name}/0"] for name in names]
     steps = sum(env.steps for run in runs for env in run.episodes[0].envs)
-    slowest = max(run.episodes[0].timing.total_s for run in runs)
+    slowest_s = max(run.episodes[0].timing.total_s for run in runs)
     return {
         "workers": workers,
         "devices": sorted(run.ref.device for run in runs),
         "digests": sorted({" ".join(digests(history, run.ref.name)) for run in runs}),
         "seconds": seconds,
-        "episode_s": slowest,
-        "steps_per_s": steps / slowest,
+        "episode_s": slowest_s,
+        "steps_per_s": steps / slowest_s,
     }
 
 

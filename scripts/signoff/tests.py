@@ -21,9 +21,9 @@ def measure(machine: Machine) -> dict[str, Any]:
     env = {name: value for name, value in os.environ.items() if name != "TEST_GPUS"} | {"PYTHON": sys.executable}
     process = machine.run(ROOT / "scripts" / "smoke_cuda", *options, env=env)
     lines = process.stdout.strip().splitlines() or [""]
-    failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    failed_lines = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
     output = (process.stdout + process.stderr)[-8000:] if process.returncode else ""
-    return {"exit_status": process.returncode, "last_line": lines[-1], "failed": failed, "output": output}
+    return {"exit_status": process.returncode, "last_line": lines[-1], "failed": failed_lines, "output": output}
 
 
 def problems(findings: dict[str, Any]) -> list[str]:

@@ -35,14 +35,14 @@ def measure(machine: Machine) -> dict[str, Any]:
     """
     case = GpuCase(task="digits", n_envs=16 if machine.real else 2, live_seeds=3, batches=2)
     twin = on_gpu(case)
-    mine = on_gpu(case)
-    for world in (twin, mine):
+    gpu_world = on_gpu(case)
+    for world in (twin, gpu_world):
         world.bank_epoch()
     expected = [part.tolist() for part in twin.bank_epoch()]
     with _nearly_full(machine) as env:
         flags = {**_FLAGS, **(_LARGE if machine.real else _SMALL)}
         process = machine.run(*machine.launch_command("too_large", flags), env=env)
-    repeated = [part.tolist() for part in mine.bank_epoch()]
+    repeated_results = [part.tolist() for part in gpu_world.bank_epoch()]
     incidents = load(machine.folder / "too_large").history.incidents
     next_launch = machine.run(*machine.launch_command("afterwards", {**_FLAGS, "--task": "synthetic", "--n-envs": "2"}))
     return {
@@ -50,7 +50,7 @@ def measure(machine: Machine) -> dict[str, Any]:
         "said": process.stderr.strip().splitlines()[-3:],
         "remedy": REMEDY in " ".join(process.stderr.split()),
         "restarts": sum(incident.category == "restart" for incident in incidents),
-        "neighbour_unharmed": repeated == expected,
+        "neighbour_unharmed": repeated_results == expected,
         "afterwards": next_launch.returncode,
     }
 
@@ -61,8 +61,8 @@ def _nearly_full(machine: Machine) -> Iterator[dict[str, str] | None]:
     if not machine.real:
         yield environment_of_test_device(machine.folder / "full", taken_later={"0": TEST_MEMORY - (1 << 19)})
         return
-    free, _ = torch.cuda.mem_get_info()
-    filler = torch.empty(free - min(_LEFT_BYTES, free // 2), dtype=torch.uint8, device=GPU)
+    free_bytes, _ = torch.cuda.mem_get_info()
+    filler = torch.empty(free_bytes - min(_LEFT_BYTES, free_bytes // 2), dtype=torch.uint8, device=GPU)
     yield None
     del filler
     torch.cuda.empty_cache()

@@ -15,17 +15,17 @@ def summary(events: list[dict[str, Any]], window: str) -> dict[str, Any]:
     """
     start, end = _range(events, window)
     events_inside = [event for event in events if event.get("ph") == "X" and start <= event["ts"] <= end]
-    on_gpu = [event for event in events_inside if event.get("cat") in ON_GPU]
+    gpu_events = [event for event in events_inside if event.get("cat") in ON_GPU]
     calls = Counter(event["name"] for event in events_inside if event.get("cat") not in ON_GPU)
-    longest = Counter[str]()
-    for event in on_gpu:
-        longest[event["name"]] += event["dur"]
+    longest_operations = Counter[str]()
+    for event in gpu_events:
+        longest_operations[event["name"]] += event["dur"]
     return {
         "wall_ms": (end - start) / 1e3,
         "launches": sum(calls[name] for name in LAUNCHES),
         "waits": sum(calls[name] for name in WAITING_CALLS),
-        "busy_share": covered(on_gpu) / (end - start),
-        "longest": [[name, total / 1e3] for name, total in longest.most_common(5)],
+        "busy_share": covered(gpu_events) / (end - start),
+        "longest": [[name, total / 1e3] for name, total in longest_operations.most_common(5)],
     }
 
 

@@ -69,25 +69,25 @@ def test_every_parameter_gets_a_gradient_after_one_step(
     n = 3
     blend = Blend.of(np.full(n, stage), np.full(n, 0.4), np.full(n, algorithm), h)
     target = torch.from_numpy(np.random.default_rng(8).normal(size=tuple(h.shape)))
-    borrowed = stack.borrow(torch.arange(n), None)
+    loan = stack.borrow(torch.arange(n), None)
 
     def step_gradients() -> dict[str, torch.Tensor]:
         x = seed_input(h, blend)
-        p = borrowed.params()
+        p = loan.params()
         y = h + seed_delta(h, x, blueprint.delta(x, p), p, blend)
-        (grad,) = torch.autograd.grad((y * target).sum(), borrowed.flat)
+        (grad,) = torch.autograd.grad((y * target).sum(), loan.flat)
         by_parameter = {key: value.clone() for key, value in by_name(stack.specs, grad).items()}
-        borrowed.step(grad, SGD(0.01, 0.9, 0.0, 1.0))
+        loan.step(grad, SGD(0.01, 0.9, 0.0, 1.0))
         return by_parameter
 
     def has_gradient(gradients: dict[str, torch.Tensor], key: str) -> bool:
         return all(bool(gradients[key][row].abs().max() > 1e-12) for row in range(n))
 
     names = [spec.name for spec in blueprint.params(shape[2])]
-    born = step_gradients()
-    assert any(has_gradient(born, key) for key in names)
-    stepped = step_gradients()
-    dead = [key for key in names if not has_gradient(stepped, key)]
-    assert not dead
+    first_gradients = step_gradients()
+    assert any(has_gradient(first_gradients, key) for key in names)
+    later_gradients = step_gradients()
+    dead_parameters = [key for key in names if not has_gradient(later_gradients, key)]
+    assert not dead_parameters
     if algorithm == Algorithm.GATE and stage == Stage.BLENDING:
-        assert all(has_gradient(stepped, spec.name) for spec in gate_params(shape[2]))
+        assert all(has_gradient(later_gradients, spec.name) for spec in gate_params(shape[2]))

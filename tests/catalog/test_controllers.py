@@ -46,14 +46,14 @@ def test_every_decision_of_an_episode_is_valid(name: str, gates: str, max_seeds:
 
 
 def test_decisions_depend_neither_on_earlier_episodes_nor_on_global_randomness(name: str) -> None:
-    used = make(name)
-    fresh = make(name)
-    assert isinstance(used, Controller)
-    play(used, 1)
+    used_controller = make(name)
+    fresh_controller = make(name)
+    assert isinstance(used_controller, Controller)
+    play(used_controller, 1)
     np.random.seed(0)
-    changes = play(used, 2).changes
+    changes = play(used_controller, 2).changes
     np.random.seed(1)
-    assert play(fresh, 2).changes == changes
+    assert play(fresh_controller, 2).changes == changes
 
 
 def test_a_controller_chooses_wait_in_stopped_environments(name: str) -> None:
@@ -81,9 +81,9 @@ def test_the_random_controller_uses_every_op_and_slot() -> None:
 def test_choose_picks_each_valid_option_equally_often() -> None:
     mask = np.array([[False, True, True, False, True]])
     grid = (np.arange(300) + 0.5) / 300
-    picks = [int(choose(mask, np.array([u]))[0]) for u in grid]
-    assert picks == sorted(picks)
-    assert [picks.count(i) for i in range(5)] == [0, 100, 100, 0, 100]
+    choices = [int(choose(mask, np.array([u]))[0]) for u in grid]
+    assert choices == sorted(choices)
+    assert [choices.count(i) for i in range(5)] == [0, 100, 100, 0, 100]
     assert choose(mask, np.array([1.0 - 1e-16])).tolist() == [4]
     assert choose(np.zeros((1, 5), dtype=bool), np.array([0.7])).tolist() == [0]
 
@@ -149,39 +149,44 @@ def test_a_gradual_prune_before_blending_is_executed_at_once() -> None:
     ],
 )
 def test_an_invalid_schedule_entry_is_refused_with_the_reason(line: str, complaint: str) -> None:
-    with pytest.raises(ValueError, match="schedule entry") as raised:
+    with pytest.raises(ValueError, match="schedule entry") as refusal:
         make("schedule", "1:germinate:early", line)
-    assert complaint in str(raised.value)
-    assert repr(line) in str(raised.value)
-    assert "\n" not in str(raised.value)
+    assert complaint in str(refusal.value)
+    assert repr(line) in str(refusal.value)
+    assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
-    ("name", "enabled", "complaint"),
+    ("name", "enabled_blueprint", "complaint"),
     [
         ("schedule", "norm", "no blueprint 'conv_light'; choose from norm"),
         ("heuristic", "bottleneck", "conv_light, conv_heavy"),
         ("looking", "norm", "conv_heavy, conv_light"),
     ],
 )
-def test_a_controller_is_refused_if_its_blueprints_are_disabled(name: str, enabled: str, complaint: str) -> None:
+def test_a_controller_is_refused_if_its_blueprints_are_disabled(
+    name: str, enabled_blueprint: str, complaint: str
+) -> None:
     with pytest.raises(ValueError, match=complaint):
-        entry("workers.kinds.growth.controllers", name, "make")(ControllerSettings(), SLOTS, (enabled,))
+        entry("workers.kinds.growth.controllers", name, "make")(ControllerSettings(), SLOTS, (enabled_blueprint,))
 
 
 # --- heuristic and looking --------------------------------------------------------------------------------------------
 
 
-def steady(name: str, steps: int, max_seeds: int = 0, drift: float = 0.0, **always: float) -> Episode:
+def steady(name: str, steps: int, max_seeds: int = 0, drift: float = 0.0, **constant_values: float) -> Episode:
     """The episode of one host with constant losses, or whose seed modules contribute a constant."""
     controller = make(name)
     game = Episode(make_lifecycle(1, steps, max_seeds=max_seeds), np.random.default_rng(0))
     controller.begin_episode(1)
     for step in range(1, steps + 1):
-        reading = measure(game.lifecycle, game.rng)
-        constants = {name: np.where(np.isnan(getattr(reading, name)), np.nan, value) for name, value in always.items()}
-        reading = dataclasses.replace(reading, val_acc=np.array([30.0 + drift * step]), **constants)
-        game.act(controller.decide(game.view(step, reading), np.zeros((1, len(HEADS)))), step)
+        measurement = measure(game.lifecycle, game.rng)
+        constants = {
+            name: np.where(np.isnan(getattr(measurement, name)), np.nan, value)
+            for name, value in constant_values.items()
+        }
+        measurement = dataclasses.replace(measurement, val_acc=np.array([30.0 + drift * step]), **constants)
+        game.act(controller.decide(game.view(step, measurement), np.zeros((1, len(HEADS)))), step)
     return game
 
 
@@ -226,8 +231,8 @@ def test_the_heuristic_penalises_a_blueprint_for_every_prune() -> None:
     controller = make("heuristic")
     assert isinstance(controller, heuristic.Heuristic)
     controller.begin_episode(1)
-    for following, penalties, place in ((0, (3.0, 0.0, 3.0), 1), (0, (5.0, 4.0, 3.5), 2), (2, (0.0, 0.0, 3.0), 0)):
-        controller._next[0], controller._penalty[0] = following, penalties
+    for next_blueprint, penalties, place in ((0, (3.0, 0.0, 3.0), 1), (0, (5.0, 4.0, 3.5), 2), (2, (0.0, 0.0, 3.0), 0)):
+        controller._next[0], controller._penalty[0] = next_blueprint, penalties
         assert controller._place().tolist() == [place]
 
 
@@ -237,12 +242,12 @@ def test_the_heuristic_finds_its_seed_module_in_any_slot() -> None:
     assert table.stage[0].tolist() == [Stage.GERMINATED, Stage.DORMANT, Stage.DORMANT]
     for array in vars(table).values():
         array[:] = array[:, [1, 2, 0]]
-    later = Episode(make_lifecycle(1, 25), game.rng)
-    view = later.view(7)
-    later.lifecycle.table = table
+    later_episode = Episode(make_lifecycle(1, 25), game.rng)
+    view = later_episode.view(7)
+    later_episode.lifecycle.table = table
     controller = make("heuristic")
     controller.begin_episode(1)
-    view = dataclasses.replace(view, table=table, masks=later.lifecycle.masks(7))
+    view = dataclasses.replace(view, table=table, masks=later_episode.lifecycle.masks(7))
     decision = controller.decide(view, np.zeros((1, len(HEADS))))
     assert (decision[0, OP], decision[0, SLOT]) == (Op.ADVANCE, 2)
 
@@ -254,6 +259,6 @@ def test_the_looking_controller_picks_the_slot_that_the_losses_suggest(
     train_loss: float, val_loss: float, slot: str
 ) -> None:
     game = steady("looking", 25, max_seeds=1, train_loss=train_loss, val_loss=val_loss)
-    first = looking.LOOK_STEP
-    assert story(game)[:2] == [(first, "germinated", slot), (first + 1, "advanced", slot)]
+    first_step = looking.LOOK_STEP
+    assert story(game)[:2] == [(first_step, "germinated", slot), (first_step + 1, "advanced", slot)]
     assert game.lifecycle.table.stage[0, SLOTS.index(slot)] == Stage.HOLDING

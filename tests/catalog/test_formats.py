@@ -47,18 +47,18 @@ def check_table(table: SourceTable) -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_tables_of_a_sample_file_are_consistent(file):
-    known = format_of(file)
-    assert known is not None
-    for table in (*known.read(file), *(known.read_items or known.read)(file)):
-        assert table.format == known.name
+    file_format = format_of(file)
+    assert file_format is not None
+    for table in (*file_format.read(file), *(file_format.read_items or file_format.read)(file)):
+        assert table.format == file_format.name
         check_table(table)
 
 
-def check_damaged(known: Format, file: Path) -> None:
+def check_damaged(file_format: Format, file: Path) -> None:
     """The file is read, or refused in one line that names it."""
-    for read in (known.read, known.read_items or known.read):
+    for read_file in (file_format.read, file_format.read_items or file_format.read):
         try:
-            tables = read(file)
+            tables = read_file(file)
         except UsageError as error:
             message = str(error)
             assert message.startswith(str(file))
@@ -70,25 +70,25 @@ def check_damaged(known: Format, file: Path) -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_a_damaged_file_is_read_or_refused_in_one_line(file, tmp_path):
-    known = format_of(file)
-    assert known is not None
+    file_format = format_of(file)
+    assert file_format is not None
     content = file.read_bytes()
-    random_ = random.Random(7)
-    damaged = tmp_path / "damaged"
+    random_source = random.Random(7)
+    damaged_file = tmp_path / "damaged"
     for _ in range(8):
-        changed = bytearray(content)
-        for _ in range(random_.randint(1, 4)):
-            changed[random_.randrange(len(content))] = random_.randrange(256)
-        damaged.write_bytes(changed)
-        check_damaged(known, damaged)
-        damaged.write_bytes(content[: random_.randrange(len(content))])
-        check_damaged(known, damaged)
+        changed_bytes = bytearray(content)
+        for _ in range(random_source.randint(1, 4)):
+            changed_bytes[random_source.randrange(len(content))] = random_source.randrange(256)
+        damaged_file.write_bytes(changed_bytes)
+        check_damaged(file_format, damaged_file)
+        damaged_file.write_bytes(content[: random_source.randrange(len(content))])
+        check_damaged(file_format, damaged_file)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_foreign_content_is_read_or_refused_in_one_line(name, tmp_path):
     file = tmp_path / "other"
-    deep = b"[" * 100_000
+    deep_lists = b"[" * 100_000
     for content in (
         b"",
         b"\x00" * 100,
@@ -96,7 +96,7 @@ def test_foreign_content_is_read_or_refused_in_one_line(name, tmp_path):
         b"[]",
         b"[1]",
         b"null",
-        deep,
+        deep_lists,
         b'{"a":' * 100_000,
         b"PK\x03\x04",
         b"#{\nr,l,t",
@@ -115,10 +115,10 @@ def test_no_format_loads_a_pickle(tmp_path):
 
     file = tmp_path / "evil.npz"
     np.savez(file, results=np.array([Evil()], dtype=object), timesteps=np.array([1]))
-    known = format_of(file)
-    assert known is not None
+    file_format = format_of(file)
+    assert file_format is not None
     with pytest.raises(UsageError, match="Python objects"):
-        known.read(file)
+        file_format.read(file)
     assert not (tmp_path / "ran").exists()
 
 
@@ -130,7 +130,7 @@ def test_an_archive_with_too_large_contents_is_not_unpacked(tmp_path):
     file = tmp_path / "bomb.npz"
     file.write_bytes(buffer.getvalue())
     assert file.stat().st_size < 2**20
-    known = format_of(file)
-    assert known is not None
+    file_format = format_of(file)
+    assert file_format is not None
     with pytest.raises(UsageError, match="unpack to over 256 MiB"):
-        known.read(file)
+        file_format.read(file)

@@ -36,18 +36,18 @@ def run_copy(copy: Path, module: str, *words: str) -> subprocess.CompletedProces
 @pytest.fixture(scope="module")
 def experiment(copy: Path) -> Path:
     """Return the directory of a finished experiment."""
-    done = run_copy(copy, "esper_ab.launch", "--task", TASK, "--groups", "paid,random", "--name", "bandits")
-    assert done.returncode == 0, done.stderr
-    assert "paid is better than random by " in done.stdout
+    result = run_copy(copy, "esper_ab.launch", "--task", TASK, "--groups", "paid,random", "--name", "bandits")
+    assert result.returncode == 0, result.stderr
+    assert "paid is better than random by " in result.stdout
     return copy / "experiments" / "bandits"
 
 
 def test_a_plan_of_a_new_kind_uses_the_defaults_of_the_kind(copy: Path) -> None:
-    planned = run_copy(copy, "esper_ab.launch", "--task", TASK, "--steps", "8", "--dry-run", "--verbose")
-    assert planned.returncode == 0, planned.stderr
-    assert "2 groups x 6 seeds = 12 runs, task bandit:10" in planned.stdout
-    assert "each: 12 episodes x 8 steps x 8 environments" in planned.stdout
-    assert "note: An episode of 8 steps cannot try all 10 arms." in planned.stdout
+    result = run_copy(copy, "esper_ab.launch", "--task", TASK, "--steps", "8", "--dry-run", "--verbose")
+    assert result.returncode == 0, result.stderr
+    assert "2 groups x 6 seeds = 12 runs, task bandit:10" in result.stdout
+    assert "each: 12 episodes x 8 steps x 8 environments" in result.stdout
+    assert "note: An episode of 8 steps cannot try all 10 arms." in result.stdout
 
 
 def test_the_verdict_of_a_new_kind_is_shown_in_report_and_status(copy: Path, experiment: Path) -> None:
@@ -80,9 +80,9 @@ def test_a_policy_of_a_new_kind_can_be_evaluated(copy: Path, experiment: Path) -
     ],
 )
 def test_settings_unknown_to_a_new_kind_are_refused(copy: Path, words: tuple[str, ...], refusal: str) -> None:
-    refused = run_copy(copy, "esper_ab.launch", *words)
-    assert refused.returncode == 2
-    assert refusal in refused.stderr
+    result = run_copy(copy, "esper_ab.launch", *words)
+    assert result.returncode == 2
+    assert refusal in result.stderr
 
 
 def test_the_new_kind_is_unknown_to_the_original_packages() -> None:

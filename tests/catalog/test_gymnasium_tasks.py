@@ -29,9 +29,9 @@ MINE = "mine=/r.py:f"
 
 
 def machine_with(**facts: object) -> Machine:
-    mine = UserReward(reference="/r.py:f", sha256="0", problem="")
+    user_reward = UserReward(reference="/r.py:f", sha256="0", problem="")
     task = msgspec.structs.replace(FACTS, **facts)
-    return machine(rewards=("env",), controllers=("random",), tasks=(task,), user_rewards=(mine,))
+    return machine(rewards=("env",), controllers=("random",), tasks=(task,), user_rewards=(user_reward,))
 
 
 def plan(*groups: str, facts: dict[str, object] | None = None, **options: Any) -> Plan:
@@ -45,8 +45,8 @@ def notes(*groups: str, **facts: object) -> str:
 def test_a_group_without_a_reward_uses_the_reward_of_the_environment(tmp_path: Path) -> None:
     experiment = asked("env", "random", f"mine={tmp_path}/r.py:reward", task=GYM, margin=5.0)
     modes = {group.name: (group.settings.reward.mode, group.settings.controller.name) for group in experiment.groups}
-    mine = f"{tmp_path}/r.py:reward"
-    assert modes == {"env": ("env", "ppo"), "random": ("env", "random"), "mine": (mine, "ppo")}
+    user_reward = f"{tmp_path}/r.py:reward"
+    assert modes == {"env": ("env", "ppo"), "random": ("env", "random"), "mine": (user_reward, "ppo")}
     assert (experiment.n_envs, experiment.episodes, experiment.steps) == (8, 50, 1000)
     assert asked("env", "random", task=GYM, steps=7, n_envs=2).steps == 7
 
@@ -91,14 +91,14 @@ def test_a_note_says_whether_environments_repeat() -> None:
 
 
 def test_notes_explain_environments_that_carry_state_across_resets() -> None:
-    carrying = plan(facts={"repeats": False, "carries": True})
-    text = " ".join(carrying.notes)
+    carrying_plan = plan(facts={"repeats": False, "carries": True})
+    text = " ".join(carrying_plan.notes)
     assert "The environments carry state from one reset to the next" in text
     assert "a run that is retried after its worker dies will differ" in text
     assert "an evaluation starts without that state" in text
     assert "groups with equal settings will differ" not in text
     assert "do not repeat" not in text
-    assert carrying.carries
+    assert carrying_plan.carries
     assert not plan(facts={"repeats": False}).carries
 
 
@@ -110,11 +110,11 @@ def test_a_policy_memory_over_episodes_limits_the_number_of_minibatches() -> Non
 
 
 def test_settings_written_as_toml_are_read_back_unchanged(tmp_path: Path) -> None:
-    first = plan("env", MINE, group=("mine:reward.params.w=0.5",))
-    text = experiment_toml(first, machine_with())
+    first_plan = plan("env", MINE, group=("mine:reward.params.w=0.5",))
+    text = experiment_toml(first_plan, machine_with())
     assert "growth" not in text
     assert "bias_" not in text
-    reread = asked(toml=toml(tmp_path, text))
-    expected = {group.name: group.settings for group in first.experiment.groups}
-    assert {group.name: group.settings for group in reread.groups} == expected
-    assert planned(reread, machine_with()).digest == first.digest
+    request = asked(toml=toml(tmp_path, text))
+    expected = {group.name: group.settings for group in first_plan.experiment.groups}
+    assert {group.name: group.settings for group in request.groups} == expected
+    assert planned(request, machine_with()).digest == first_plan.digest

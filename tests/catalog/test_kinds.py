@@ -21,16 +21,16 @@ def test_each_kind_of_task_is_loaded_from_its_folder(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_loading_a_kind_loads_no_other_kind(name: str) -> None:
-    loading = f"import sys, {KINDS}.{name}.kind; print(*sys.modules)"
-    loaded = set(python("-c", loading).stdout.split())
-    assert {kind for kind in NAMES if f"{KINDS}.{kind}" in loaded} == {name}
+    script = f"import sys, {KINDS}.{name}.kind; print(*sys.modules)"
+    loaded_modules = set(python("-c", script).stdout.split())
+    assert {kind for kind in NAMES if f"{KINDS}.{kind}" in loaded_modules} == {name}
 
 
 def test_importing_the_folder_of_kinds_loads_no_kind() -> None:
-    loaded = set(python("-c", f"import sys, {KINDS}; print(*sys.modules)").stdout.split())
-    assert not loaded & {"torch", "gymnasium", *(f"{KINDS}.{name}" for name in NAMES)}
+    loaded_modules = set(python("-c", f"import sys, {KINDS}; print(*sys.modules)").stdout.split())
+    assert not loaded_modules & {"torch", "gymnasium", *(f"{KINDS}.{name}" for name in NAMES)}
 
 
 def test_the_trainer_kind_loads_no_torch() -> None:
-    loaded = set(python("-c", f"import sys, {KINDS}.trainer.kind; print(*sys.modules)").stdout.split())
-    assert not loaded & {"torch", "gymnasium"}
+    loaded_modules = set(python("-c", f"import sys, {KINDS}.trainer.kind; print(*sys.modules)").stdout.split())
+    assert not loaded_modules & {"torch", "gymnasium"}

@@ -32,9 +32,9 @@ PATIENCE_S = 60.0
 
 def factory(name: str) -> LauncherFactory:
     """Return the launcher's factory, or skip the test where it cannot start workers."""
-    needed = {"slurm": "SLURM_JOB_ID", "ray": "RAY_ADDRESS"}.get(name, "")
-    if needed and needed not in os.environ:
-        pytest.skip(f"needs {needed}; tests/cluster calls these tests with it, where {name} is installed")
+    needed_variable = {"slurm": "SLURM_JOB_ID", "ray": "RAY_ADDRESS"}.get(name, "")
+    if needed_variable and needed_variable not in os.environ:
+        pytest.skip(f"needs {needed_variable}; tests/cluster calls these tests with it, where {name} is installed")
     launcher_factory: LauncherFactory = catalog.entry(LAUNCHERS, name, "LAUNCHER")
     return launcher_factory
 
@@ -61,8 +61,8 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def launcher(name: str) -> Iterator[Launcher]:
-    with open_launcher(name) as opened:
-        yield opened
+    with open_launcher(name) as open_instance:
+        yield open_instance
 
 
 @pytest.fixture
@@ -72,9 +72,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def order(folder: Path, does: str, incarnation: int = 1) -> WorkerOrder:
+def order(folder: Path, task: str, incarnation: int = 1) -> WorkerOrder:
     return worker_orders.order(
-        worker=does, incarnation=incarnation, experiment_dir=str(folder), log_file=f"logs/{does}.log"
+        worker=task, incarnation=incarnation, experiment_dir=str(folder), log_file=f"logs/{task}.log"
     )
 
 
@@ -107,9 +107,9 @@ def count_descriptors() -> int:
 
 def test_a_launcher_file_provides_a_launcher_with_an_existing_entry_point(name: str, launcher: Launcher) -> None:
     for transport in ("tcp",) if launcher.nodes else ("ipc", "tcp"):
-        selected = make_launcher(AskedLauncher(launcher=name, transport=transport))
-        assert type(selected) is type(launcher)
-        assert selected.transport == transport
+        selected_launcher = make_launcher(AskedLauncher(launcher=name, transport=transport))
+        assert type(selected_launcher) is type(launcher)
+        assert selected_launcher.transport == transport
     assert type(make_launcher(AskedLauncher(launcher=name))) is type(launcher)
     assert isinstance(launcher.child_processes, bool)
     assert launcher.descriptors > 0
@@ -158,15 +158,15 @@ def test_a_running_worker_can_dump_its_stacks(launcher: Launcher, folder: Path) 
 
 
 def test_killing_a_worker_does_not_affect_other_workers(name: str, launcher: Launcher, folder: Path) -> None:
-    with waiting_workers(launcher, folder, 2) as (killed, survivor):
-        killed.kill()
+    with waiting_workers(launcher, folder, 2) as (killed_worker, survivor):
+        killed_worker.kill()
         if name != "inline":
-            assert killed.pid != os.getpid()
-            assert has_ended(killed)
-            assert killed.join(PATIENCE_S)
-            assert (killed.exitcode or 0) < 0
+            assert killed_worker.pid != os.getpid()
+            assert has_ended(killed_worker)
+            assert killed_worker.join(PATIENCE_S)
+            assert (killed_worker.exitcode or 0) < 0
         else:
-            assert killed.exitcode is None
+            assert killed_worker.exitcode is None
         assert survivor.exitcode is None
     assert survivor.exitcode == 0
 
@@ -200,18 +200,18 @@ def test_a_start_that_failed_for_lack_of_descriptors_can_be_retried(
 ) -> None:
     with waiting_workers(launcher, folder):
         pass
-    with open_launcher(name) as fresh:
-        starting = fresh if launcher.nodes else launcher  # on nodes, only the first worker takes any
+    with open_launcher(name) as fresh_launcher:
+        starting_launcher = fresh_launcher if launcher.nodes else launcher  # on nodes, only the first worker takes any
         open_before = count_descriptors()
-        (soft, hard) = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        (soft_limit, hard_limit) = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard_limit))
         try:
             with pytest.raises(OSError, match="Too many open files"):
-                starting.start(order(folder, "ends"))
+                starting_launcher.start(order(folder, "ends"))
         finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, hard_limit))
         assert count_descriptors() == open_before
-        worker = starting.start(order(folder, "ends"))
+        worker = starting_launcher.start(order(folder, "ends"))
         assert has_ended(worker)
         assert worker.join(PATIENCE_S)
 
@@ -235,8 +235,8 @@ def test_an_experiment_has_the_same_records_with_every_launcher(name: str, tmp_p
     assert {key: event.record for key, event in disturbed.records(events).items()} == {
         key: event.record for key, event in disturbed.records(threads).items()
     }
-    (mine,) = {event.pid == os.getpid() for event in disturbed.events_of_kind(WorkerStarted, events)}
-    assert mine is (name == "inline")
+    (is_own_process,) = {event.pid == os.getpid() for event in disturbed.events_of_kind(WorkerStarted, events)}
+    assert is_own_process is (name == "inline")
 
 
 def test_loading_a_launcher_imports_neither_torch_nor_other_launchers(name: str) -> None:
@@ -245,7 +245,7 @@ def test_loading_a_launcher_imports_neither_torch_nor_other_launchers(name: str)
         "from esper_ab.campaign.launcher import make_launcher\nfrom esper_ab.settings.launcher import AskedLauncher\n"
         f"make_launcher(AskedLauncher(launcher={name!r}))"
     )
-    loaded = set(python("-c", f"{code}\nimport sys\nprint(*sys.modules)").stdout.split())
-    assert f"{LAUNCHERS}.{name}" in loaded
-    assert not loaded & {f"{LAUNCHERS}.{other_name}" for other_name in NAMES if other_name != name}
-    assert "torch" not in loaded
+    loaded_modules = set(python("-c", f"{code}\nimport sys\nprint(*sys.modules)").stdout.split())
+    assert f"{LAUNCHERS}.{name}" in loaded_modules
+    assert not loaded_modules & {f"{LAUNCHERS}.{other_name}" for other_name in NAMES if other_name != name}
+    assert "torch" not in loaded_modules

@@ -42,17 +42,17 @@ def test_a_reward_is_finite_float64_of_the_right_shape(reward):
 
 def test_a_reward_is_a_pure_function(reward):
     for facts, settings in cases():
-        original = deepcopy(facts)
-        first = reward(facts, settings)
-        np.testing.assert_array_equal(reward(facts, settings), first)
-        np.testing.assert_equal(asdict(facts), asdict(original))
+        original_facts = deepcopy(facts)
+        first_rewards = reward(facts, settings)
+        np.testing.assert_array_equal(reward(facts, settings), first_rewards)
+        np.testing.assert_equal(asdict(facts), asdict(original_facts))
 
 
 def test_a_reward_treats_environments_independently(reward):
     for facts, settings in cases():
-        together = reward(facts, settings)
-        alone = [reward(take_envs(facts, [env]), settings)[0] for env in range(len(together))]
-        np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
+        batch_rewards = reward(facts, settings)
+        separate_rewards = [reward(take_envs(facts, [env]), settings)[0] for env in range(len(batch_rewards))]
+        np.testing.assert_allclose(batch_rewards, separate_rewards, rtol=0, atol=1e-12)
 
 
 def test_a_reward_ignores_the_entries_of_empty_slots(reward):
@@ -60,10 +60,10 @@ def test_a_reward_ignores_the_entries_of_empty_slots(reward):
     garbage |= dict.fromkeys(("contribution", "interaction_sum"), np.inf)
     garbage |= dict.fromkeys(("total_improvement", "acc_at_germination"), -np.inf)
     for settings, op in product(VARIANTS, range(6)):
-        decided = {"potential_before": [1.0, 0.0, 5.5], "op": op, "slot": -1 if op == 0 else 1}
-        clean = make_facts((2, 3), 25, **decided)
-        dirty = make_facts((2, 3), 25, **decided, **garbage)
-        np.testing.assert_array_equal(reward(dirty, settings), reward(clean, settings))
+        decided_facts = {"potential_before": [1.0, 0.0, 5.5], "op": op, "slot": -1 if op == 0 else 1}
+        clean_facts = make_facts((2, 3), 25, **decided_facts)
+        dirty_facts = make_facts((2, 3), 25, **decided_facts, **garbage)
+        np.testing.assert_array_equal(reward(dirty_facts, settings), reward(clean_facts, settings))
 
 
 def test_permuting_slots_changes_no_reward(reward):
@@ -73,8 +73,8 @@ def test_permuting_slots_changes_no_reward(reward):
         facts = random_facts(rng, (9, 3), 25)
         seeds = {name: values[:, order] for name, values in vars(facts.seeds).items()}
         slot = np.where(facts.slot < 0, -1, np.argsort(order)[facts.slot])
-        moved = replace(facts, seeds=replace(facts.seeds, **seeds), slot=slot)
-        np.testing.assert_allclose(reward(moved, settings), reward(facts, settings), rtol=0, atol=1e-12)
+        permuted_facts = replace(facts, seeds=replace(facts.seeds, **seeds), slot=slot)
+        np.testing.assert_allclose(reward(permuted_facts, settings), reward(facts, settings), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("section", [name for name in GOLDEN if name in MODES])

@@ -69,11 +69,11 @@ def compare_numbers(
     statistic: Statistic[Any], rows: Rows, other_rows: Rows
 ) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Yield each number of `rows` with all numbers of `other_rows`; the statistic is defined for both or neither."""
-    first = compute(statistic, rows)
-    second = compute(statistic, other_rows)
-    assert (first is None) == (second is None)
-    for name, value in numbers(first).items():
-        yield name, value, numbers(second)
+    first_result = compute(statistic, rows)
+    second_result = compute(statistic, other_rows)
+    assert (first_result is None) == (second_result is None)
+    for name, value in numbers(first_result).items():
+        yield name, value, numbers(second_result)
 
 
 def close(x: Any, y: Any) -> bool:
@@ -87,8 +87,16 @@ def has_spread(rows: Rows) -> bool:
 
 
 def context(**changes: Any) -> ComparisonContext:
-    plain = {"a": "shaped", "b": "wait", "pairs": 6, "alpha": 0.05, "bound": 0.05, "claimed": False, "undecided": False}
-    return ComparisonContext(**(plain | changes))
+    usual_context = {
+        "a": "shaped",
+        "b": "wait",
+        "pairs": 6,
+        "alpha": 0.05,
+        "bound": 0.05,
+        "claimed": False,
+        "undecided": False,
+    }
+    return ComparisonContext(**(usual_context | changes))
 
 
 def test_every_statistic_has_a_unique_name_label_and_place() -> None:
@@ -121,13 +129,13 @@ def test_a_statistic_is_shown_as_finite_numbers_in_one_line(statistic: Statistic
 def test_swapping_the_groups_mirrors_every_number(statistic: Statistic[Any], rows: Rows) -> None:
     """A number x becomes x, -x, 1 - x or, if it counts comparisons of runs, n^2 - x."""
     assume(has_spread(rows))
-    for name, value, swapped in compare_numbers(statistic, rows, [(b, a) for a, b in rows]):
-        first, *path = name.split(".")
-        mirrored = swapped[".".join((EXCHANGED.get(first, first), *path))]
-        allowed = [swapped[name], mirrored]
-        if None not in (mirrored, value):
-            allowed += [-mirrored, 1 - mirrored, len(rows) ** 2 - mirrored]
-        assert any(close(value, number) for number in allowed), name
+    for name, value, swapped_numbers in compare_numbers(statistic, rows, [(b, a) for a, b in rows]):
+        first_key, *path = name.split(".")
+        mirrored_value = swapped_numbers[".".join((EXCHANGED.get(first_key, first_key), *path))]
+        allowed_values = [swapped_numbers[name], mirrored_value]
+        if None not in (mirrored_value, value):
+            allowed_values += [-mirrored_value, 1 - mirrored_value, len(rows) ** 2 - mirrored_value]
+        assert any(close(value, number) for number in allowed_values), name
 
 
 @settings(max_examples=40)
@@ -136,10 +144,10 @@ def test_adding_a_constant_to_all_outcomes_changes_no_difference(
     statistic: Statistic[Any], rows: Rows, points: int
 ) -> None:
     assume(has_spread(rows))
-    moving = next((names.split() for key, names in OUTCOMES.items() if statistics()[key] is statistic), [])
-    for name, value, moved in compare_numbers(statistic, rows, [(a + points, b + points) for a, b in rows]):
-        shift = points if name.split(".")[0] in moving else 0
-        assert close(value + shift if shift else value, moved[name]), name
+    moving_names = next((names.split() for key, names in OUTCOMES.items() if statistics()[key] is statistic), [])
+    for name, value, moved_numbers in compare_numbers(statistic, rows, [(a + points, b + points) for a, b in rows]):
+        shift = points if name.split(".")[0] in moving_names else 0
+        assert close(value + shift if shift else value, moved_numbers[name]), name
 
 
 @settings(max_examples=40)
@@ -149,24 +157,27 @@ def test_the_order_of_pairs_affects_only_resampled_numbers(
 ) -> None:
     """Bootstrap limits and p of sampled permutations are random and also depend on the generator."""
     assume(has_spread(rows))
-    shuffled = list(rows)
-    random.shuffle(shuffled)
-    reseeded = numbers(compute(statistic, rows, rng_seed=4))
-    for name, value, reordered in compare_numbers(statistic, rows, shuffled):
-        drawn = name in DRAWN and _uses_generator(statistic)
-        assert drawn or value == reseeded[name], name
-        assert drawn or close(value, reordered[name]), name
+    shuffled_rows = list(rows)
+    random.shuffle(shuffled_rows)
+    reseeded_numbers = numbers(compute(statistic, rows, rng_seed=4))
+    for name, value, reordered_numbers in compare_numbers(statistic, rows, shuffled_rows):
+        is_drawn = name in DRAWN and _uses_generator(statistic)
+        assert is_drawn or value == reseeded_numbers[name], name
+        assert is_drawn or close(value, reordered_numbers[name]), name
 
 
 def test_bootstrap_limits_vary_little_between_generators(statistic: Statistic[Any]) -> None:
     rng = np.random.default_rng(2)
     b = rng.normal(70, 2, 16)
     rows = list(zip((b + rng.normal(2, 3, 16)).tolist(), b.tolist(), strict=True))
-    original = numbers(compute(statistic, rows))
+    original_numbers = numbers(compute(statistic, rows))
     for result in (compute(statistic, rows, rng_seed=4), compute(statistic, rows[::-1])):
-        changed = numbers(result)
-        for name, value in original.items():
-            assert value is changed[name] or abs(value - changed[name]) <= _tolerance(name, original) + 1e-9, name
+        changed_numbers = numbers(result)
+        for name, value in original_numbers.items():
+            assert (
+                value is changed_numbers[name]
+                or abs(value - changed_numbers[name]) <= _tolerance(name, original_numbers) + 1e-9
+            ), name
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -175,8 +186,8 @@ def test_the_verdict_page_documents_the_key_and_fields_of_a_statistic(name: str)
     assert result is not None
     rows = [line for line in PAGE.splitlines() if line.startswith("|") and f"`{name}`" in line.split("|")[1]]
     assert len(rows) == 1
-    fields_of = {part for name in numbers(result) for part in name.split(".") if part and not part.isdigit()}
-    assert fields_of <= set(re.findall(r"`(\w+)`", rows[0]))
+    field_names = {part for name in numbers(result) for part in name.split(".") if part and not part.isdigit()}
+    assert field_names <= set(re.findall(r"`(\w+)`", rows[0]))
 
 
 def _uses_generator(statistic: Statistic[Any]) -> bool:

@@ -67,9 +67,9 @@ def test_splits_have_declared_sizes_and_shapes(task: Task, tmp_path: Path) -> No
 
 
 def test_loading_a_task_twice_gives_the_same_splits(task: Task, tmp_path: Path) -> None:
-    first = load(task, tmp_path)[0]
-    second = load(task, tmp_path)[0]
-    for a, b in zip(parts(first), parts(second), strict=True):
+    first_splits = load(task, tmp_path)[0]
+    second_splits = load(task, tmp_path)[0]
+    for a, b in zip(parts(first_splits), parts(second_splits), strict=True):
         assert np.array_equal(a.x, b.x)
         assert np.array_equal(a.y, b.y)
 
@@ -111,8 +111,8 @@ def test_tasks_without_files_refuse_a_data_directory(name: str) -> None:
 def test_cifar10_reads_the_labels_and_colour_planes_of_images(tmp_path: Path) -> None:
     splits, _ = load(cifar10.TASK, tmp_path)
     row = int(np.flatnonzero(splits.test.y == 7)[0])
-    red = (np.float32(57) / np.float32(255) - np.float32(0.4914)) / np.float32(0.2470)
-    assert splits.test.x[row, 0] == pytest.approx(np.full((32, 32), red))
+    red_value = (np.float32(57) / np.float32(255) - np.float32(0.4914)) / np.float32(0.2470)
+    assert splits.test.x[row, 0] == pytest.approx(np.full((32, 32), red_value))
 
 
 def test_cifar10_reports_missing_or_damaged_files_with_a_remedy(tmp_path: Path) -> None:
@@ -128,13 +128,13 @@ def test_cifar10_reports_missing_or_damaged_files_with_a_remedy(tmp_path: Path) 
 
 def packed_cifar(folder: Path, sha256: str = "", size_bytes: int = 0) -> Archive:
     write_tiny_cifar(folder / "source" / "cifar-10-batches-bin")
-    packed = folder / "archive.tar.gz"
-    with tarfile.open(packed, "w:gz") as tar:
+    archive = folder / "archive.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
         tar.add(folder / "source" / "cifar-10-batches-bin", "cifar-10-batches-bin")
-    data = packed.read_bytes()
+    data = archive.read_bytes()
     sha256 = sha256 or hashlib.sha256(data).hexdigest()
     size_bytes = size_bytes or len(data)
-    return replace(ARCHIVE, url=packed.as_uri(), sha256=sha256, size_bytes=size_bytes)
+    return replace(ARCHIVE, url=archive.as_uri(), sha256=sha256, size_bytes=size_bytes)
 
 
 def test_fetch_unpacks_a_verified_archive(tmp_path: Path) -> None:
@@ -143,9 +143,9 @@ def test_fetch_unpacks_a_verified_archive(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "data").iterdir()] == ["cifar-10-batches-bin"]
 
 
-@pytest.mark.parametrize("wrong", [{"sha256": "0" * 64}, {"size_bytes": 10}])
-def test_fetch_keeps_no_file_of_an_unverified_archive(tmp_path: Path, wrong: dict[str, str | int]) -> None:
-    archive = packed_cifar(tmp_path, **wrong)
+@pytest.mark.parametrize("wrong_content", [{"sha256": "0" * 64}, {"size_bytes": 10}])
+def test_fetch_keeps_no_file_of_an_unverified_archive(tmp_path: Path, wrong_content: dict[str, str | int]) -> None:
+    archive = packed_cifar(tmp_path, **wrong_content)
     with pytest.raises(ValueError, match="checksum"):
         fetch(archive, tmp_path / "data")
     assert list((tmp_path / "data").iterdir()) == []

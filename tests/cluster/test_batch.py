@@ -32,15 +32,15 @@ PATIENCE_S = 300.0
 
 
 def esper_ab(folder, *arguments):
-    done = python("-m", "esper_ab.commands.cli", *arguments, folder=folder)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    result = python("-m", "esper_ab.commands.cli", *arguments, folder=folder)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def write_script(folder, nodes, setup, *flags):
     path = folder / "job.sh"
-    allotted = ("--nodes", nodes, "--cores", "1", "--name", "lab")
-    path.write_text(esper_ab(folder, "slurm-script", *allotted, "--setup", setup, *flags))
+    allotted_flags = ("--nodes", nodes, "--cores", "1", "--name", "lab")
+    path.write_text(esper_ab(folder, "slurm-script", *allotted_flags, "--setup", setup, *flags))
     return path
 
 
@@ -49,7 +49,7 @@ def write_script(folder, nodes, setup, *flags):
 def test_a_preempted_experiment_resumes_to_identical_records(cluster, tmp_path):
     flags = (*FLAGS, "--episodes", "12")
     esper_ab(tmp_path, "launch", *flags, "--name", "alone", "--quiet")
-    alone = disturbed.events_of(tmp_path / "experiments" / "alone")
+    local_events = disturbed.events_of(tmp_path / "experiments" / "alone")
     (tmp_path / "other.sh").write_text("#!/bin/bash\nsleep 3\n")
     batch_script = write_script(tmp_path, "2", f"export PYTHONPATH={ROOT}", *flags)
     chdir = f"--chdir={tmp_path}"
@@ -67,7 +67,7 @@ def test_a_preempted_experiment_resumes_to_identical_records(cluster, tmp_path):
     assert len(disturbed.events_of_kind(ExperimentContinued, events)) == 1
     assert {start.node for start in disturbed.events_of_kind(WorkerStarted, events)} <= {"n1", "n2", "n3"}
     assert not disturbed.incidents(events, "worker_death", "hung_worker", "dropped_pair", "inexact_resume")
-    assert result_hash(fold(events)) == result_hash(fold(alone))
+    assert result_hash(fold(events)) == result_hash(fold(local_events))
 
 
 def test_the_batch_script_logs_its_output_in_a_folder_with_any_name(cluster, tmp_path):

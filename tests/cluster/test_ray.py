@@ -102,8 +102,8 @@ def test_records_on_ray_equal_those_of_one_machine(cluster, tmp_path, on_one_mac
     assert not disturbed.incidents(events)
     assert disturbed.records(events).keys() == disturbed.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    started = disturbed.events_of_kind(WorkerStarted, events)
-    assert sorted(start.node for start in started) == sorted(device.node for device in devices(launcher))
+    starts = disturbed.events_of_kind(WorkerStarted, events)
+    assert sorted(start.node for start in starts) == sorted(device.node for device in devices(launcher))
 
 
 @pytest.mark.parametrize("strike", [kill_worker, kill_supervisor])
@@ -148,19 +148,19 @@ def test_workers_survive_a_paused_coordinator(cluster, tmp_path):
 
 
 def test_a_launch_without_free_resources_times_out(cluster, capfd):
-    holding = make_launcher()
-    waiting = make_launcher(ray_wait=12.0)
-    holding.reserve(SMALLER.lanes)
+    holding_launcher = make_launcher()
+    waiting_launcher = make_launcher(ray_wait=12.0)
+    holding_launcher.reserve(SMALLER.lanes)
     try:
-        with pytest.raises(UsageError) as raised:
-            reserve(waiting, PLAN.lanes, devices(waiting))
-        assert "6 lanes, cpu:0 to cpu:5, got no resources within 12 s" in str(raised.value)
-        assert "3 of 6 CPUs are free" in str(raised.value)
+        with pytest.raises(UsageError) as refusal:
+            reserve(waiting_launcher, PLAN.lanes, devices(waiting_launcher))
+        assert "6 lanes, cpu:0 to cpu:5, got no resources within 12 s" in str(refusal.value)
+        assert "3 of 6 CPUs are free" in str(refusal.value)
         assert "warning: 6 lanes, cpu:0 to cpu:5, wait for resources in Ray's cluster" in capfd.readouterr().err
     finally:
-        holding.release()
-    waiting.reserve(PLAN.lanes)  # the failed attempt has released everything
-    waiting.release()
+        holding_launcher.release()
+    waiting_launcher.reserve(PLAN.lanes)  # the failed attempt has released everything
+    waiting_launcher.release()
 
 
 def test_ray_labels_select_the_nodes(cluster):
@@ -199,10 +199,10 @@ def test_a_node_without_the_working_directory_is_refused(cluster):
 )
 def test_a_ray_address_without_a_cluster_is_refused_in_one_line(address, message):
     pytest.importorskip("ray")
-    done = python("-m", "esper_ab.commands.cli", "launch", "--launcher", "ray", "--ray-address", address)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert len(without_progress(done.stderr)) == 1
+    result = python("-m", "esper_ab.commands.cli", "launch", "--launcher", "ray", "--ray-address", address)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert len(without_progress(result.stderr)) == 1
 
 
 def test_lanes_of_a_lost_node_move_to_other_nodes(cluster, tmp_path, capfd):

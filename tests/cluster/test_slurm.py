@@ -52,11 +52,11 @@ def test_records_on_slurm_equal_those_of_one_machine(allocation, tmp_path, on_on
     assert not disturbed.incidents(events)
     assert disturbed.records(events).keys() == disturbed.records(on_one_machine).keys()
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
-    started = disturbed.events_of_kind(WorkerStarted, events)
-    assert sorted((start.device, start.node) for start in started) == [
+    starts = disturbed.events_of_kind(WorkerStarted, events)
+    assert sorted((start.device, start.node) for start in starts) == [
         (device.name, device.node) for device in devices()
     ]
-    assert {start.host for start in started} == {os.uname().nodename}
+    assert {start.host for start in starts} == {os.uname().nodename}
 
 
 @pytest.mark.parametrize("fault", ["die:b/1:2:1", "raise:a/0:1:1"])
@@ -85,11 +85,11 @@ def test_workers_of_a_killed_srun_restart_on_the_same_node(allocation, tmp_path,
     assert disturbed.counts(events) == {"worker_death": 2, "restart": 2}
     assert result_hash(fold(events)) == result_hash(fold(on_one_machine))
     node = watcher.struck.node
-    started = disturbed.events_of_kind(WorkerStarted, events)
+    starts = disturbed.events_of_kind(WorkerStarted, events)
     deaths = disturbed.incidents(events, "worker_death")
     assert all(f"was lost with its supervisor on {node}" in death.detail for death in deaths)
-    assert {start.node for start in started if start.incarnation == 2} == {node}
-    assert not any(alive(start.pid) for start in started if (start.node, start.incarnation) == (node, 1))
+    assert {start.node for start in starts if start.incarnation == 2} == {node}
+    assert not any(alive(start.pid) for start in starts if (start.node, start.incarnation) == (node, 1))
 
 
 def test_an_experiment_resumes_after_its_coordinator_was_killed(allocation, cluster, tmp_path, on_one_machine):

@@ -23,12 +23,14 @@ def ray_address(monkeypatch):
 
 
 def check(folder, *flags):
-    alone, launched = users_shell.inherited_facts(folder, *flags)
-    assert launched
-    for facts in launched:
-        changed = users_shell.changed(alone["variables"], facts["variables"]) - users_shell.named_on_the_page()
-        assert {name for name in changed if not name.startswith(OF_A_JOB)} == set()
-        assert {name: facts[name] for name in ALIKE} == {name: alone[name] for name in ALIKE}
+    direct_facts, launched_facts = users_shell.inherited_facts(folder, *flags)
+    assert launched_facts
+    for facts in launched_facts:
+        changed_names = (
+            users_shell.changed(direct_facts["variables"], facts["variables"]) - users_shell.named_on_the_page()
+        )
+        assert {name for name in changed_names if not name.startswith(OF_A_JOB)} == set()
+        assert {name: facts[name] for name in ALIKE} == {name: direct_facts[name] for name in ALIKE}
 
 
 def test_a_program_inherits_the_shell_environment_on_ray(ray_address, tmp_path):

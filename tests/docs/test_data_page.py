@@ -43,9 +43,9 @@ def agent_of(spec):
     )
 
 
-def written(folder, synthetic):
+def written(folder, synthetic_experiment):
     """A finished experiment directory with its policies."""
-    specs = {spec.ref.name: spec for block in synthetic.plan().blocks for spec in block.runs}
+    specs = {spec.ref.name: spec for block in synthetic_experiment.plan().blocks for spec in block.runs}
     folder.mkdir(parents=True)
     shas = {name: policy_file.save(folder, spec, agent_of(spec)) for name, spec in specs.items()}
     return write(
@@ -54,7 +54,7 @@ def written(folder, synthetic):
             RunEvaluated(record=msgspec.structs.replace(event.record, policy_sha256=shas[event.record.run.name]))
             if isinstance(event, RunEvaluated)
             else event
-            for event in synthetic.events()
+            for event in synthetic_experiment.events()
         ],
     )
 
@@ -62,10 +62,10 @@ def written(folder, synthetic):
 @pytest.fixture
 def demo(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    synthetic = Synthetic()
-    written(Path("experiments/demo"), synthetic)
+    synthetic_experiment = Synthetic()
+    written(Path("experiments/demo"), synthetic_experiment)
     groups = {"base": Shape(accuracy=74.0, stream="shaped"), "wait": Shape(accuracy=33.0, controller="wait")}
-    write(Path("experiments/other"), replace(synthetic, groups=groups).events())
+    write(Path("experiments/other"), replace(synthetic_experiment, groups=groups).events())
     return load_experiment("experiments/demo")
 
 
@@ -74,15 +74,15 @@ def test_the_python_blocks_print_the_output_in_their_comments(demo, capsys):
     for block in blocks("python"):
         exec(compile(block, "docs/data.md", "exec"), names)
     output = capsys.readouterr().out
-    promised = re.findall(r"print\([^\n]*\) +# (.*)", "\n".join(blocks("python")))
-    assert len(promised) == 7
-    for promised_text in promised:
+    promised_texts = re.findall(r"print\([^\n]*\) +# (.*)", "\n".join(blocks("python")))
+    assert len(promised_texts) == 7
+    for promised_text in promised_texts:
         if not promised_text.startswith("with "):
             start = promised_text.partition("...")[0].rstrip()
-            plain = (
+            plain_text = (
                 output if "'" in start or "<" in start or start.startswith("no group") else re.sub(r"[()']", "", output)
             )
-            assert start in plain, promised_text
+            assert start in plain_text, promised_text
     assert Path("pairs.svg").read_text().startswith("<?xml")
     assert names["policy"].spec.ref.name == "shaped/0"
 
@@ -106,6 +106,6 @@ def test_the_page_documents_every_column(demo, table):
 
 
 def test_the_page_documents_every_method(demo):
-    documented = set(re.findall(r"^\| `(\w+)\(", PAGE, flags=re.MULTILINE))
+    documented_methods = set(re.findall(r"^\| `(\w+)\(", PAGE, flags=re.MULTILINE))
     methods = {name for name in dir(demo) if not name.startswith("_") and callable(getattr(demo, name))}
-    assert documented == methods - {"plot", "policy", "comparison"}
+    assert documented_methods == methods - {"plot", "policy", "comparison"}

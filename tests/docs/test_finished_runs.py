@@ -24,19 +24,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("command", "between", "answer"), RECIPES, ids=[recipe[0].split()[2] for recipe in RECIPES])
-def test_a_recipe_prints_the_output_shown_on_the_page(folder, command, between, answer):
+@pytest.mark.parametrize(
+    ("command", "text_between", "answer"), RECIPES, ids=[recipe[0].split()[2] for recipe in RECIPES]
+)
+def test_a_recipe_prints_the_output_shown_on_the_page(folder, command, text_between, answer):
     words = shlex.split(command)
     ended = esper_ab(*words[1:], folder=folder)
-    rest = ended.stderr + ended.stdout
+    output = ended.stderr + ended.stdout
     for part in answer.split("…\n"):
-        assert part in rest
-        rest = rest.partition(part)[2]
+        assert part in output
+        output = output.partition(part)[2]
     assert ended.returncode == (3 if "NO INFERENCE" in answer else 0)
-    for shown in re.findall(r"```csv\n(.*?)```", between, flags=re.DOTALL):
+    for shown_csv in re.findall(r"```csv\n(.*?)```", text_between, flags=re.DOTALL):
         path = folder / words[2]
-        first = path if path.is_file() else min(path.rglob("*.csv"))
-        assert first.read_text(encoding="utf-8").startswith(shown)
+        first_file = path if path.is_file() else min(path.rglob("*.csv"))
+        assert first_file.read_text(encoding="utf-8").startswith(shown_csv)
 
 
 def test_every_recipe_of_the_page_is_tested():

@@ -19,8 +19,8 @@ def scripts_named(text: str) -> set[str]:
 
 def modules_run(text: str) -> set[str]:
     """Modules of ours that are run with `python -m`."""
-    named = {name.rstrip(".") for name in re.findall(r"python[\d.]* -m ([\w.]+)", text)}
-    return {name for name in named if name.partition(".")[0] in OURS}
+    named_modules = {name.rstrip(".") for name in re.findall(r"python[\d.]* -m ([\w.]+)", text)}
+    return {name for name in named_modules if name.partition(".")[0] in OURS}
 
 
 def commits_named(text: str) -> set[str]:
@@ -38,9 +38,9 @@ def had(commit: str, path: str) -> bool:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_scripts_and_modules_named_by_a_page_exist(page):
     text = page.read_text(encoding="utf-8")
-    missing = {name for name in scripts_named(text) if not (ROOT / name).exists()}
+    missing_names = {name for name in scripts_named(text) if not (ROOT / name).exists()}
     commits = commits_named(text)
-    assert {name for name in missing if not any(had(commit, name) for commit in commits)} == set()
+    assert {name for name in missing_names if not any(had(commit, name) for commit in commits)} == set()
     assert {name for name in modules_run(text) if importlib.util.find_spec(name) is None} == set()
 
 

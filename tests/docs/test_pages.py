@@ -46,8 +46,8 @@ def test_links_point_to_existing_files_and_headings(page):
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: path.name)
 def test_hand_written_lines_are_at_most_120_characters_wide(page):
     """So that a terminal or a split editor shows whole lines, also of tables."""
-    ours = re.sub(r"^<!-- (.+?) -->$.*?^<!-- /\1 -->$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    assert [(len(line), line) for line in ours.splitlines() if len(line) > 120] == []
+    own_text = re.sub(r"^<!-- (.+?) -->$.*?^<!-- /\1 -->$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    assert [(len(line), line) for line in own_text.splitlines() if len(line) > 120] == []
 
 
 def _examples() -> list[tuple[str, str]]:

@@ -26,8 +26,8 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Write the files that blocks name, run all other blocks as one script, and return its folder and output."""
     folder = tmp_path_factory.mktemp("page")
     for _, text in blocks("python.md", "python"):
-        named = re.match(r"# (\w+\.py)\n", text)
-        with (folder / (named[1] if named else "page.py")).open("a") as file:
+        file_name = re.match(r"# (\w+\.py)\n", text)
+        with (folder / (file_name[1] if file_name else "page.py")).open("a") as file:
             file.write(f"{text}\n")
     ended = subprocess.run([sys.executable, "page.py"], cwd=folder, capture_output=True, text=True, timeout=280)
     assert ended.returncode == 0, ended.stderr

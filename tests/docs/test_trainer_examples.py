@@ -30,9 +30,9 @@ def test_a_resumed_example_trainer_gives_bit_identical_results(tmp_path, name, o
         whole = open_session(spec, tmp_path, "cpu", ("",))
         first_record = whole.train(0, quiet, quiet)
         checkpoint = whole.checkpoint()
-        second = whole.train(1, quiet, quiet)
-        evaluated = whole.evaluate(tmp_path, quiet)
-        resumed = open_session(spec, tmp_path, "cpu", ("",))
-        resumed.resume_from(checkpoint)
-        assert resumed.train(1, quiet, quiet).digest == second.digest != first_record.digest
-        assert resumed.evaluate(tmp_path, quiet).digest == evaluated.digest
+        second_record = whole.train(1, quiet, quiet)
+        evaluation = whole.evaluate(tmp_path, quiet)
+        resumed_session = open_session(spec, tmp_path, "cpu", ("",))
+        resumed_session.resume_from(checkpoint)
+        assert resumed_session.train(1, quiet, quiet).digest == second_record.digest != first_record.digest
+        assert resumed_session.evaluate(tmp_path, quiet).digest == evaluation.digest

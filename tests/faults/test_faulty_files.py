@@ -77,30 +77,30 @@ class FaultyFiles:
         os.truncate(self._path, self._draw(st.integers(self.synced, self._path.stat().st_size), label="left"))
 
 
-def reopen_after_power_cut(folder, faulty, journal):
+def reopen_after_power_cut(folder, faulty_files, journal):
     """Cut the power; return the events that a new coordinator reads, and its journal."""
     os.close(journal._file)
     journal._lock.close()
-    faulty.power_cut()
-    reopened, events = Journal.take_up(folder, list, lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    faulty.synced = (folder / JOURNAL_NAME).stat().st_size
-    return events, reopened
+    faulty_files.power_cut()
+    reopened_journal, events = Journal.take_up(folder, list, lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    faulty_files.synced = (folder / JOURNAL_NAME).stat().st_size
+    return events, reopened_journal
 
 
 def test_a_failed_close_of_the_journal_loses_no_event(tmp_path, monkeypatch):
     journal = Journal(tmp_path)
     journal.append(event(0))
-    real = os.close
+    real_close = os.close
 
     def close_and_fail(descriptor):
-        real(descriptor)
+        real_close(descriptor)
         raise OSError(errno.EIO, os.strerror(errno.EIO))  # as on NFS, for bytes that are synced already
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "close", close_and_fail)
         journal.close()
-    reopened, events = Journal.take_up(tmp_path, list)
-    reopened.close()
+    reopened_journal, events = Journal.take_up(tmp_path, list)
+    reopened_journal.close()
     assert events == [event(0)]
 
 
@@ -108,27 +108,27 @@ def test_a_failed_close_of_the_journal_loses_no_event(tmp_path, monkeypatch):
 def test_committed_events_survive_file_faults_in_order_without_duplicates(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("faulty")
     journal = Journal(folder, lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    faulty = FaultyFiles(folder / JOURNAL_NAME, data.draw)
-    appended = []
-    committed = 0
+    faulty_files = FaultyFiles(folder / JOURNAL_NAME, data.draw)
+    appended_events = []
+    committed_count = 0
     for act in [*data.draw(st.lists(st.sampled_from(ACTS), max_size=25)), "crash"]:
         crashed = act == "crash"
         if act == "append":
-            appended.append(event(len(appended)))
-            journal.append(appended[-1])
+            appended_events.append(event(len(appended_events)))
+            journal.append(appended_events[-1])
         elif not crashed:
             with pytest.MonkeyPatch.context() as patch, suppress(DiskFull):
                 for name in ("write", "fdatasync", "ftruncate"):
-                    patch.setattr(os, name, getattr(faulty, name))
+                    patch.setattr(os, name, getattr(faulty_files, name))
                 try:
                     getattr(journal, act)()
-                    committed = len(appended) if act == "commit" else committed
+                    committed_count = len(appended_events) if act == "commit" else committed_count
                 except JournalError:
                     crashed = True  # the coordinator ends
         if crashed:
-            events, journal = reopen_after_power_cut(folder, faulty, journal)
-            assert len(events) >= committed
-            assert events == appended[: len(events)]
-            appended = events
-            committed = len(events)
+            events, journal = reopen_after_power_cut(folder, faulty_files, journal)
+            assert len(events) >= committed_count
+            assert events == appended_events[: len(events)]
+            appended_events = events
+            committed_count = len(events)
     journal.close()

@@ -38,9 +38,9 @@ class FaultyFiles:
     `fault` is the kind, n and the errno, or None.
     """
 
-    def __init__(self, fault, short):
+    def __init__(self, fault, write_limit):
         self._kind, self._n, self._number = fault or ("", 0, 0)
-        self._short = short
+        self._short = write_limit
         self._real = {name: getattr(os, name) for name in PATCHED}
 
     def _fails(self, kind):
@@ -70,11 +70,11 @@ class FaultyFiles:
 FAULTY = st.builds(FaultyFiles, FAULTS, st.integers(7, 99))
 
 
-def write_with_faults(faulty, write):
+def write_with_faults(faulty_files, write):
     """Write with faults; return True if no error was raised."""
     with pytest.MonkeyPatch.context() as patch:
         for name in PATCHED:
-            patch.setattr(os, name, getattr(faulty, name))
+            patch.setattr(os, name, getattr(faulty_files, name))
         try:
             write()
         except OSError:
@@ -88,11 +88,14 @@ def test_a_failed_write_leaves_an_intact_old_or_new_file(tmp_path_factory, data)
     expected = b""
     write_below(root, "folder/file", expected, synced=True)
     for number in range(1, data.draw(st.integers(1, 4)) + 1):
-        new = bytes([number]) * data.draw(SIZES)
-        if write_with_faults(data.draw(FAULTY), lambda new=new: write_below(root, "folder/file", new, synced=True)):
-            expected = new
+        new_content = bytes([number]) * data.draw(SIZES)
+        if write_with_faults(
+            data.draw(FAULTY),
+            lambda new_content=new_content: write_below(root, "folder/file", new_content, synced=True),
+        ):
+            expected = new_content
         stored = (root / "folder" / "file").read_bytes()
-        assert stored in (expected, new)
+        assert stored in (expected, new_content)
         expected = stored
     write_below(root, "folder/file", b"last", synced=True)
     assert {path.name: path.read_bytes() for path in (root / "folder").iterdir()} == {"file": b"last"}
@@ -101,7 +104,7 @@ def test_a_failed_write_leaves_an_intact_old_or_new_file(tmp_path_factory, data)
 @given(st.data())
 def test_a_run_resumes_from_a_recorded_checkpoint_after_faults(tmp_path_factory, data):
     root = tmp_path_factory.mktemp("faulty")
-    recorded = []
+    recorded_states = []
     for milestone in range(data.draw(st.integers(1, 4))):
         state = bytes([milestone]) * (1 + data.draw(SIZES))
         checkpoints = []
@@ -111,15 +114,15 @@ def test_a_run_resumes_from_a_recorded_checkpoint_after_faults(tmp_path_factory,
 
         if not write_with_faults(data.draw(FAULTY), store):
             store()  # a retry by the same worker or by the next one: no milestone is skipped
-        recorded.append((checkpoints[-1], state))  # the record is sent now
-    torn = data.draw(st.booleans(), label="power goes in the middle of a rename")
-    if torn and recorded:  # the newest file was rewritten by a worker whose report was lost
-        (root / recorded[-1][0].file).unlink()
-    offered = tuple(checkpoint for checkpoint, _ in reversed(recorded))[:GENERATIONS]
+        recorded_states.append((checkpoints[-1], state))  # the record is sent now
+    has_torn_rename = data.draw(st.booleans(), label="power goes in the middle of a rename")
+    if has_torn_rename and recorded_states:  # the newest file was rewritten by a worker whose report was lost
+        (root / recorded_states[-1][0].file).unlink()
+    offered_checkpoints = tuple(checkpoint for checkpoint, _ in reversed(recorded_states))[:GENERATIONS]
     states = []
-    milestone, damaged = durable.take_up(root, RUN, offered, states.append)
-    assert len(damaged) == (torn and bool(recorded))
+    milestone, damage_reports = durable.take_up(root, RUN, offered_checkpoints, states.append)
+    assert len(damage_reports) == (has_torn_rename and bool(recorded_states))
     if states:
-        assert states == [dict((checkpoint.milestone, state) for checkpoint, state in recorded)[milestone]]
+        assert states == [dict((checkpoint.milestone, state) for checkpoint, state in recorded_states)[milestone]]
     else:
-        assert len(recorded) <= torn, "the previous checkpoint is kept in case the newest is damaged"
+        assert len(recorded_states) <= has_torn_rename, "the previous checkpoint is kept in case the newest is damaged"

@@ -68,8 +68,8 @@ def run_with_damage(calm: Path, folder: Path, *files: str) -> Path:
     for name in MADE:
         path = experiment_dir / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    planned, *_ = (calm / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
-    (experiment_dir / JOURNAL_NAME).write_bytes(planned)
+    first_line, *_ = (calm / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
+    (experiment_dir / JOURNAL_NAME).write_bytes(first_line)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(meddling_reward.KINDS_VARIABLE, meddling_reward.SEPARATOR.join(files))
         patch.setenv(meddling_reward.FOLDER_VARIABLE, str(experiment_dir))
@@ -80,10 +80,10 @@ def run_with_damage(calm: Path, folder: Path, *files: str) -> Path:
 def test_tidy_check_names_every_file_that_a_reward_damaged(calm, tmp_path):
     experiment_dir = run_with_damage(calm, tmp_path, *meddling_reward.FOUND_BY_CHECK)
     assert result_hash(load(experiment_dir).history) == result_hash(load(calm).history), "the damage changed no record"
-    checked = esper_ab("tidy", "--check", experiment_dir)
-    assert checked.returncode == 5
+    result = esper_ab("tidy", "--check", experiment_dir)
+    assert result.returncode == 5
     for file in meddling_reward.FOUND_BY_CHECK:
-        assert file in checked.stdout + checked.stderr
+        assert file in result.stdout + result.stderr
 
 
 def test_a_changed_copy_of_the_reward_code_stops_the_experiment(calm, tmp_path):
@@ -103,7 +103,7 @@ def test_the_report_of_a_lost_seed_names_the_damaged_file(file, calm, tmp_path):
     with suppress(WorkerFailed):  # when the first replicate is lost as well
         run_with_damage(calm, tmp_path, file)
     entries = [event for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, Incident)]
-    given_up = [entry.detail for entry in entries if entry.category == "dropped_pair"]
-    assert given_up, entries
-    assert all(f"damaged/{file}" in detail for detail in given_up)
+    lost_seed_details = [entry.detail for entry in entries if entry.category == "dropped_pair"]
+    assert lost_seed_details, entries
+    assert all(f"damaged/{file}" in detail for detail in lost_seed_details)
     assert "given up after failures" in stdout_of("report", experiment_dir, "-v")

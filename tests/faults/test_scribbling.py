@@ -41,7 +41,7 @@ def test_a_coordinator_does_not_write_to_a_journal_that_other_code_changed(tmp_p
     journal.append(entry(0))
     journal.commit()
     CHANGES[change](path)
-    changed = path.read_bytes() if path.exists() else None
+    bytes_before = path.read_bytes() if path.exists() else None
     journal.append(entry(1))
     for write in (journal.write, journal.commit, journal.close):
         message = rf"{JOURNAL_NAME} was changed by other code.*esper-ab tidy .* --check"
@@ -49,7 +49,7 @@ def test_a_coordinator_does_not_write_to_a_journal_that_other_code_changed(tmp_p
             message = rf"{JOURNAL_NAME} was removed while the experiment was running.*launch the experiment again"
         with pytest.raises(JournalError, match=message):
             write()
-    assert (path.read_bytes() if path.exists() else None) == changed
+    assert (path.read_bytes() if path.exists() else None) == bytes_before
 
 
 def test_an_experiment_can_be_repaired_after_a_worker_wrote_to_its_journal(tmp_path, monkeypatch):
@@ -77,19 +77,19 @@ def test_an_experiment_can_resume_from_its_moved_directory(tmp_path, monkeypatch
     plan = fake_plans.plan(episodes=3)
     calm = tmp_path / "calm"
     experiment_dir = tmp_path / "run"
-    moved = tmp_path / "moved"
+    moved_folder = tmp_path / "moved"
     for folder in (calm, experiment_dir):
         folder.mkdir()
     experiment_run.run(plan, calm, LAUNCHER, ())
     with monkeypatch.context() as patch:
         patch.setenv("SCRIBBLE_IN", str(experiment_dir / JOURNAL_NAME))
         patch.setenv("FAKE_FAULT", "move:a/0:1")
-        with pytest.raises(Moved, match=rf"^{experiment_dir} was moved .*: esper-ab resume {moved}$") as error:
+        with pytest.raises(Moved, match=rf"^{experiment_dir} was moved .*: esper-ab resume {moved_folder}$") as error:
             experiment_run.run(plan, experiment_dir, LAUNCHER, ())
     assert error.value.exit_code == 2
     assert [(path.name, path.read_text()) for path in experiment_dir.iterdir()] == [(JOURNAL_NAME, "foreign\n")]
-    experiment_run.resume(moved, LAUNCHER, ())
-    check(moved, result_hash(load(calm).history))
+    experiment_run.resume(moved_folder, LAUNCHER, ())
+    check(moved_folder, result_hash(load(calm).history))
 
 
 def test_the_error_about_a_removed_directory_advises_only_a_new_launch(tmp_path, monkeypatch):

@@ -52,7 +52,7 @@ def test_a_worker_that_hangs_while_writing_a_checkpoint_is_restarted(cause, undi
     outcome = live(world, tmp_path / "run", undisturbed)
     assert not outcome.problem, description(outcome)
     assert outcome.planted == [("w01/1", death)]
-    (hung,) = [event for event in read(tmp_path / "run" / JOURNAL_NAME) if isinstance(event, Incident)][:1]
-    assert hung.category == "hung_worker"
+    (hang,) = [event for event in read(tmp_path / "run" / JOURNAL_NAME) if isinstance(event, Incident)][:1]
+    assert hang.category == "hung_worker"
     stacks = (tmp_path / "run" / "logs" / "w01.log").read_text()
     assert ("in _die" in stacks) is (cause != "SIGSTOP"), "a stopped process cannot write its stacks"

@@ -158,9 +158,11 @@ def test_arrays_by_group_are_read_as_runs_and_tasks(name):
 def test_a_single_array_is_read_as_the_runs_of_one_group():
     table = table_of("frames/large.npy")
     assert table.roles == {"run": "run", "task": "task"}
-    both = table_of("frames/rliable.npz")
+    scores_table = table_of("frames/rliable.npz")
     assert list(table.columns["score"]) == [
-        score for group, score in zip(both.columns["group"], both.columns["score"], strict=True) if group == "large"
+        score
+        for group, score in zip(scores_table.columns["group"], scores_table.columns["score"], strict=True)
+        if group == "large"
     ]
 
 

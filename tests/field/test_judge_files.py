@@ -99,12 +99,12 @@ FIRST_COMMANDS = {
 def test_the_first_judge_command_on_a_sample_file_prints_the_stored_answer(situation):
     paths, flags, status, must_say = FIRST_COMMANDS[situation]
     ended = esper_ab("judge", *paths, *flags.split(), folder=FILES)
-    said = " ".join((ended.stderr + ended.stdout).split())
-    assert ended.returncode == status, said
+    text = " ".join((ended.stderr + ended.stdout).split())
+    assert ended.returncode == status, text
     for sentence in must_say:
-        assert sentence in said
+        assert sentence in text
 
 
 def test_every_sample_folder_has_a_judge_command():
-    judged = {path.partition("/")[0] for paths, *_ in FIRST_COMMANDS.values() for path in paths}
-    assert judged == {path.name for path in FILES.iterdir()}
+    judged_names = {path.partition("/")[0] for paths, *_ in FIRST_COMMANDS.values() for path in paths}
+    assert judged_names == {path.name for path in FILES.iterdir()}

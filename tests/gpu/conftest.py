@@ -61,12 +61,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def test_device(pytestconfig: pytest.Config) -> Path:
     """The library of the test device, built once for a torch."""
-    version, _, build_of = torch.__version__.partition("+")
+    version, _, build_kind = torch.__version__.partition("+")
     compiler = os.environ.get("CXX") or next(filter(shutil.which, ("g++", "clang++", "c++")), "")
     assert PINNED is not None
     if REAL:
         pytest.skip("the test device is for machines without a GPU")
-    if version != PINNED[1] or build_of != "cpu":
+    if version != PINNED[1] or build_kind != "cpu":
         reason = f"the test device is for torch {PINNED[1]}+cpu, this is {torch.__version__}"
         assert not IN_CI, reason
         pytest.skip(reason)

@@ -43,8 +43,8 @@ def test_training_and_validation_match_the_cpu(task: Task, dtype: torch.dtype) -
             losses if dtype is torch.float32 else [*losses, *(tensor.cpu().numpy() for tensor in all_tensors(bank))]
         )
     rtol, atol = (1e-3, 0.0) if dtype is torch.float32 else (1e-8, 1e-10)
-    for theirs, mine in zip(*results, strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=atol)
+    for cpu_array, gpu_array in zip(*results, strict=True):
+        np.testing.assert_allclose(gpu_array, cpu_array, rtol=rtol, atol=atol)
 
 
 @every_task
@@ -58,10 +58,10 @@ def test_a_training_step_does_not_wait_for_the_gpu(task: Task, amp: str) -> None
         bank.germinate(ENVS - 1, 0, 0, env_path(0))
         bank.open_gate(ENVS - 1, 0, 0, env_path(0))
         bank.settle()
-        measured = bank._train_rows(table, ROWS, split, orders(ENVS, SAMPLES))
+        losses = bank._train_rows(table, ROWS, split, orders(ENVS, SAMPLES))
     finally:
         torch.cuda.set_sync_debug_mode("default")
-    assert torch.isfinite(measured).all()
+    assert torch.isfinite(losses).all()
 
 
 @pytest.mark.real_gpu
@@ -73,8 +73,8 @@ def test_deterministic_kernels_give_bit_identical_results(task: Task, amp: str) 
     for _ in range(2):
         bank, table, split = crowded(task, GPU, SAMPLES, amp=amp)
         loss = epoch(bank, table, split)
-        validated = bank.measure(table, ROWS, split, ablate=True)
-        results.append([loss, validated.loss, validated.accuracy, bank.host.values.cpu().numpy()])
+        validation = bank.measure(table, ROWS, split, ablate=True)
+        results.append([loss, validation.loss, validation.accuracy, bank.host.values.cpu().numpy()])
     assert all(np.array_equal(a, b) for a, b in zip(*results, strict=True))
 
 
@@ -84,16 +84,16 @@ def test_deterministic_kernels_give_bit_identical_results(task: Task, amp: str) 
 def test_memory_pressure_does_not_change_results(amp: str) -> None:
     """Freed blocks are reused and overwritten at once, so a tensor that is freed while still read would change."""
     results = []
-    for pressed in (False, True):
+    for is_under_pressure in (False, True):
         torch.cuda.empty_cache()
         bank, table, split = crowded(digits.TASK, GPU, SAMPLES, amp=amp)
         filler = []
-        if pressed:
-            free, _ = torch.cuda.mem_get_info()
-            filler = [torch.empty(max(1, free - (512 << 20)), dtype=torch.uint8, device=GPU)]
+        if is_under_pressure:
+            free_bytes, _ = torch.cuda.mem_get_info()
+            filler = [torch.empty(max(1, free_bytes - (512 << 20)), dtype=torch.uint8, device=GPU)]
         for _ in range(3):
             loss = epoch(bank, table, split)
-            if pressed:
+            if is_under_pressure:
                 cached_bytes = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
                 torch.full((max(1, cached_bytes // 2),), 255, dtype=torch.uint8, device=GPU)
         results.append((loss, bank.host.values.cpu()))
@@ -114,9 +114,9 @@ def test_an_overflow_in_float16_affects_only_its_environment() -> None:
         values_before = bank.host.values.cpu()
         epoch(bank, table, split)
         results.append((bank.host.values.cpu(), bank.loss_scales.scale.cpu()))
-    (clean, _), (hosts, scales) = results
+    (clean_hosts, _), (hosts, scales) = results
     other_envs = [env for env in range(ENVS) if env != 3]
-    assert torch.equal(hosts[other_envs], clean[other_envs])
+    assert torch.equal(hosts[other_envs], clean_hosts[other_envs])
     assert (scales[other_envs] == 64.0).all()
     assert torch.equal(hosts[3], values_before[3])
     assert scales[3] == 2.0**59
@@ -127,8 +127,8 @@ def test_an_overflow_in_float16_affects_only_its_environment() -> None:
 @pytest.mark.parametrize("amp", [BF16, "fp16"])
 @pytest.mark.usefixtures("pinned")
 def test_half_precision_losses_are_close_to_float32(task: Task, amp: str) -> None:
-    half = crowded(task, GPU, SAMPLES, amp=amp)
-    single = crowded(task, GPU, SAMPLES)
-    if half[0].loss_scales is not None:
-        half[0].loss_scales.scale.fill_(64.0)  # so that no step is skipped
-    np.testing.assert_allclose(epoch(*half), epoch(*single), rtol=0.02)
+    half_precision = crowded(task, GPU, SAMPLES, amp=amp)
+    single_precision = crowded(task, GPU, SAMPLES)
+    if half_precision[0].loss_scales is not None:
+        half_precision[0].loss_scales.scale.fill_(64.0)  # so that no step is skipped
+    np.testing.assert_allclose(epoch(*half_precision), epoch(*single_precision), rtol=0.02)

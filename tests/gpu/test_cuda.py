@@ -133,9 +133,9 @@ def test_if_no_devices_are_named_each_group_trains_on_its_own_gpu(tmp_path: Path
 def test_a_gpu_without_bf16_trains_in_float16(tmp_path: Path, made_gpus: MadeGpus) -> None:
     """bf16 is refused in one line that suggests fp16; equal groups in fp16 have equal records."""
     env = made_gpus(capability=[7, 5])
-    refused = launched(env, tmp_path, *ALIKE, *BOTH_GPUS, "--amp", "bf16")
-    assert refused.returncode == 2
-    assert refused.stderr.splitlines()[-1] == (  # on a busy machine, a line about the wait comes first
+    refused_launch = launched(env, tmp_path, *ALIKE, *BOTH_GPUS, "--amp", "bf16")
+    assert refused_launch.returncode == 2
+    assert refused_launch.stderr.splitlines()[-1] == (  # on a busy machine, a line about the wait comes first
         "error: group 'a': growth.amp=bf16 needs compute capability 8.0, but cuda:0 has 7.5; choose growth.amp=fp16 or "
         "off"
     )
@@ -170,7 +170,7 @@ def test_equal_groups_have_equal_records_after_a_worker_death(
     rows = json.loads(output_of(gpus, "esper_ab.commands.cli", "evaluate", policy, "--device", devices[-1], "--json"))
     episodes = history.runs["a/0"].evaluation.episodes
     for row in rows:
-        hosts = [played.result.outcome for played in episodes if played.actions == row["actions"]]
+        hosts = [episode.result.outcome for episode in episodes if episode.actions == row["actions"]]
         assert row["held_out_accuracy"] == float(np.mean(hosts))
 
     resumed_dir = tmp_path / "again"
@@ -181,8 +181,8 @@ def test_equal_groups_have_equal_records_after_a_worker_death(
     (resumed_dir / JOURNAL_NAME).write_bytes(b"".join(lines[: first_record + 2]))
     pool = {"CUDA_VISIBLE_DEVICES": "1,0"} if len(devices) == 2 else {}
     output_of(gpus | pool, "esper_ab.commands.cli", "resume", resumed_dir)
-    resumed = load(resumed_dir).history
-    assert digests(resumed, "a/0") == digests(history, "a/0") == digests(resumed, "b/0")
+    resumed_history = load(resumed_dir).history
+    assert digests(resumed_history, "a/0") == digests(history, "a/0") == digests(resumed_history, "b/0")
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +223,7 @@ def test_the_error_about_a_lost_gpu_names_the_gpu(tmp_path: Path, made_gpus: Mad
 @pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.real_gpu), pytest.param(2, marks=two_gpus)])
 def test_a_run_can_use_gpus_and_a_cpu_together(tmp_path: Path, gpus: Env, count: int) -> None:
     devices = (*BOTH_GPUS[1 : 1 + count], "cpu:0")
-    per_run = str(len(devices))
+    device_count = str(len(devices))
     history = train(
         gpus,
         tmp_path,
@@ -231,11 +231,11 @@ def test_a_run_can_use_gpus_and_a_cpu_together(tmp_path: Path, gpus: Env, count:
         "--devices",
         *devices,
         "--devices-per-run",
-        per_run,
+        device_count,
         "--placement",
         "share",
         "--n-envs",
-        per_run,
+        device_count,
     )
     assert all(counts == dict.fromkeys(devices, 1) for counts in devices_of_environments(history).values())
     assert digests(history, "a/0") == digests(history, "b/0")

@@ -77,18 +77,18 @@ def test_a_decision_synchronises_twice_for_any_number_of_environments(counted: C
 def test_all_new_seed_modules_of_a_decision_are_uploaded_at_once(counted: Counted) -> None:
     bank = Bank(TASK, TASK.slots, np.arange(ENVS), GrowthSettings(), data_on(OWN_GPU).train.x)
     bank.begin_episode([env_path(row) for row in range(ENVS)])
-    plain, _ = make_bank(ENVS, torch.float32)
+    separate_bank, _ = make_bank(ENVS, torch.float32)
     for row in range(ENVS):
-        for bank_of_run in (bank, plain):
+        for bank_of_run in (bank, separate_bank):
             bank_of_run.germinate(row, row % 2, row % 7, env_path(row))
             if row % 3 == 0:
                 bank_of_run.open_gate(row, row % 2, row % 7, env_path(row) / "gate")
     counts_before = counted("uploads"), counted("waits")
     bank.settle()
     assert (counted("uploads"), counted("waits")) == (counts_before[0] + 1, counts_before[1])
-    plain.settle()
+    separate_bank.settle()
     for key, stack in bank._seeds.items():
-        assert torch.equal(stack.values.cpu(), plain._seeds[key].values)
+        assert torch.equal(stack.values.cpu(), separate_bank._seeds[key].values)
 
 
 def test_the_preflight_timer_waits_for_the_gpu(counted: Counted) -> None:
@@ -96,12 +96,12 @@ def test_the_preflight_timer_waits_for_the_gpu(counted: Counted) -> None:
     downloads, wait_count, uploads = (counted(counter) for counter in ("downloads", "waits", "uploads"))
     assert step_s(questions, OWN_GPU) > 0.0
     epochs = counted("downloads") - downloads
-    blocking = 2  # uploads of images and labels
+    upload_count = 2  # uploads of images and labels
     assert (epochs, counted("waits") - wait_count) == (
         2,
-        2 + blocking + 2,
+        2 + upload_count + 2,
     )  # `seconds` waits before and after the second
-    assert counted("uploads") > uploads + blocking
+    assert counted("uploads") > uploads + upload_count
 
 
 def new_session(device: torch.device, amp: str) -> Session:
@@ -125,12 +125,14 @@ def records(session: Session, *episodes: int) -> list[Any]:
 def test_a_policy_update_does_not_wait_for_the_gpu(counted: Counted) -> None:
     """The policy is on the CPU. At its end an episode waits once more, for its held-out accuracies."""
     session = new_session(OWN_GPU, "off")
-    at_update = []
+    counts_at_update = []
     records(session, 0)  # loads kernels
     counts_before = counted("waits"), counted("downloads")
-    session.train(1, quiet, lambda _step: at_update.extend([counted("waits"), counted("downloads"), counted("calls")]))
-    assert at_update == [counts_before[0] + 2 * 4 + 1, counts_before[1] + 2 * 4 + 1, counted("calls")]
-    assert [counted("waits"), counted("downloads")] == at_update[:2]
+    session.train(
+        1, quiet, lambda _step: counts_at_update.extend([counted("waits"), counted("downloads"), counted("calls")])
+    )
+    assert counts_at_update == [counts_before[0] + 2 * 4 + 1, counts_before[1] + 2 * 4 + 1, counted("calls")]
+    assert [counted("waits"), counted("downloads")] == counts_at_update[:2]
 
 
 def test_a_run_uses_only_its_own_gpu(counted: Counted, tmp_path: Path) -> None:
@@ -152,11 +154,11 @@ def test_a_run_resumes_from_its_checkpoint_on_another_gpu(amp: str) -> None:
     """It gives the bits of an uninterrupted run."""
     whole = new_session(OWN_GPU, amp)
     first_session = new_session(torch.device("cuda:0"), amp)
-    second = new_session(OWN_GPU, amp)
+    resumed_session = new_session(OWN_GPU, amp)
     expected = records(whole, 0, 1)
-    begun = records(first_session, 0)
-    second.resume(state_bytes.from_bytes(state_bytes.to_bytes(first_session.state())))
-    assert [*begun, *records(second, 1)] == expected
+    first_records = records(first_session, 0)
+    resumed_session.resume(state_bytes.from_bytes(state_bytes.to_bytes(first_session.state())))
+    assert [*first_records, *records(resumed_session, 1)] == expected
 
 
 def test_a_checkpoint_is_loaded_to_the_cpu() -> None:

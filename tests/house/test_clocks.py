@@ -22,10 +22,10 @@ WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "date.to
 
 
 def test_only_listed_modules_read_the_wall_clock():
-    def asks(source: str) -> bool:
+    def asks_clock(source: str) -> bool:
         return any(ast.unparse(call.func) in WALL for call in calls(source))
 
-    assert breaking(asks) == ASKED_FOR.keys()
+    assert breaking(asks_clock) == ASKED_FOR.keys()
 
 
 # Modules that measure durations in processes that may have a GPU, and why that is correct.
@@ -59,10 +59,10 @@ _CLOCKS = ("perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "proc
 
 def times(source: str) -> bool:
     """True if the source measures a duration or uses CUDA events."""
-    called = [ast.unparse(call.func) for call in calls(source)]
+    call_names = [ast.unparse(call.func) for call in calls(source)]
     return any(
         name.rpartition(".")[2] in _CLOCKS or name.startswith("timeit.") or name.endswith("cuda.Event")
-        for name in called
+        for name in call_names
     )
 
 

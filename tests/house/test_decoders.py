@@ -37,11 +37,11 @@ def _late(source: str) -> list[str]:
     tree = ast.parse(source)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
     calls_in_functions = {call for function in functions for call in _calls(function)}
-    ready = {kind for name, kind in set(_calls(tree)) - calls_in_functions if name in _DECODERS}
+    ready_kinds = {kind for name, kind in set(_calls(tree)) - calls_in_functions if name in _DECODERS}
     return sorted(
         f"{name}({kind})"
         for name, kind in calls_in_functions
-        if kind and (name != "msgspec.convert" or kind not in ready)
+        if kind and (name != "msgspec.convert" or kind not in ready_kinds)
     )
 
 

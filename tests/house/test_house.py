@@ -48,30 +48,30 @@ def test_most_functions_of_the_packages_have_a_docstring():
         for node in nodes(path.read_text(encoding="utf-8"))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
-    documented = sum(ast.get_docstring(function, clean=False) is not None for function in functions)
-    assert 100 * documented / len(functions) >= LEAST_DOCUMENTED_PERCENT
+    documented_functions = sum(ast.get_docstring(function, clean=False) is not None for function in functions)
+    assert 100 * documented_functions / len(functions) >= LEAST_DOCUMENTED_PERCENT
 
 
 def test_no_file_has_a_merge_conflict_marker():
     """No file has a conflict marker of `git merge`."""
-    unmerged = re.compile(r"^(?:<{7}|>{7}|\|{7}) .*$", re.MULTILINE)
+    conflict_marker = re.compile(r"^(?:<{7}|>{7}|\|{7}) .*$", re.MULTILINE)
     folders = ("esper_ab", "workers", "tests", "scripts", "docs")
-    written = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]
-    texts = [path for path in written if path.suffix in {".py", ".md", ".toml", ".txt", ".json", ".cpp", ".h"}]
-    assert not [path for path in texts if path.is_file() and unmerged.search(path.read_text())]
+    written_paths = [*ROOT.glob("*.*"), *(path for folder in folders for path in (ROOT / folder).rglob("*"))]
+    texts = [path for path in written_paths if path.suffix in {".py", ".md", ".toml", ".txt", ".json", ".cpp", ".h"}]
+    assert not [path for path in texts if path.is_file() and conflict_marker.search(path.read_text())]
 
 
 # Other names under which the settings of a section are read, besides the section's own.
-CALLED = {"": {"experiment", "asked"}, "growth": {"rule"}}
+CALLED = {"": {"experiment", "asked", "asked_experiment"}, "growth": {"rule"}}
 
 
 def test_every_setting_is_read_somewhere():
     """A setting with a single possible value only documents a fact, so nothing needs to read it."""
-    read = defaultdict(set)
+    readers_by_field = defaultdict(set)
     for path in set(SOURCES) - DECLARATIONS:
         for node in nodes(path.read_text()):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                read[node.attr].add(ast.unparse(node.value).rpartition(".")[2].lstrip("_"))
+                readers_by_field[node.attr].add(ast.unparse(node.value).rpartition(".")[2].lstrip("_"))
     switches = [
         key for key, field in FIELDS.items() if get_origin(field.type) is not Literal or len(get_args(field.type)) > 1
     ]
@@ -79,7 +79,7 @@ def test_every_setting_is_read_somewhere():
     assert not [
         key
         for key, (section, _, name) in parts.items()
-        if not read[name] & ({section} | CALLED.get(section, {"settings"}))
+        if not readers_by_field[name] & ({section} | CALLED.get(section, {"settings"}))
     ]
 
 
@@ -120,8 +120,8 @@ def _untyped_commands(source: str) -> list[str]:
 
 def _unaddressed(source: str) -> list[str]:
     """Commands for users without the experiment's directory, which fail when pasted."""
-    about_experiments = "export|logs|query|report|resume|status|stop|tidy"
-    return re.findall(rf"`esper-ab (?:{about_experiments})`", re.sub(r'(?s)""".*?"""|#.*?\n', "", source))
+    command_pattern = "export|logs|query|report|resume|status|stop|tidy"
+    return re.findall(rf"`esper-ab (?:{command_pattern})`", re.sub(r'(?s)""".*?"""|#.*?\n', "", source))
 
 
 def _misses_an_exit(source: str) -> list[int]:
@@ -161,8 +161,8 @@ def _literal_averages(source: str) -> list[int]:
 
 def _forks(source: str) -> list[int]:
     """Lines that fork: a process with CUDA initialised must not."""
-    forking = r"os\.fork(pty)?\(.*|(.*\.)?(get_context|set_start_method)\(.*\bfork(server)?\b.*\)"
-    return [node.lineno for node in calls(source) if re.fullmatch(forking, ast.unparse(node))]
+    fork_pattern = r"os\.fork(pty)?\(.*|(.*\.)?(get_context|set_start_method)\(.*\bfork(server)?\b.*\)"
+    return [node.lineno for node in calls(source) if re.fullmatch(fork_pattern, ast.unparse(node))]
 
 
 # A rule, an example that breaks it, and a pattern of the files that are exempt.
@@ -182,11 +182,11 @@ RULES: list[tuple[Callable[[str], list[int] | list[str]], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("broken", "example", "but_for"), RULES, ids=lambda part: getattr(part, "__name__", ""))
-def test_every_module_obeys_the_source_rules(broken, example, but_for):
-    assert broken(example)
-    concerned = [path for path in SOURCES if not re.fullmatch(but_for, name_of(path))]
-    assert breaking(broken, concerned) == set()
+@pytest.mark.parametrize(("rule", "example", "exempt_pattern"), RULES, ids=lambda part: getattr(part, "__name__", ""))
+def test_every_module_obeys_the_source_rules(rule, example, exempt_pattern):
+    assert rule(example)
+    concerned_files = [path for path in SOURCES if not re.fullmatch(exempt_pattern, name_of(path))]
+    assert breaking(rule, concerned_files) == set()
 
 
 # --- in known files only ---------------------------------------------------------------------------------------------
@@ -232,15 +232,18 @@ def _changes(source: str) -> list[str]:
     """Calls that open a file for writing by name, or create, replace or remove one."""
     source_calls = calls(source)
     matches = [call for call in source_calls if _CHANGES.fullmatch(ast.unparse(call.func)) or _opens_to_write(call)]
-    replaces = [call for call in source_calls if isinstance(call.func, ast.Attribute) and call.func.attr == "replace"]
-    matches += [call for call in replaces if len(call.args) == 1 and not call.keywords]  # a text has two
+    replace_calls = [
+        call for call in source_calls if isinstance(call.func, ast.Attribute) and call.func.attr == "replace"
+    ]
+    matches += [call for call in replace_calls if len(call.args) == 1 and not call.keywords]  # a text has two
     writes = ("O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC")
-    opens = [
+    open_calls = [
         call for call in source_calls if ast.unparse(call.func) == "os.open" and "os.devnull" not in ast.unparse(call)
     ]
     return [
         ast.unparse(call)
-        for call in matches + [call_text for call_text in opens if any(w in ast.unparse(call_text) for w in writes)]
+        for call in matches
+        + [call_text for call_text in open_calls if any(w in ast.unparse(call_text) for w in writes)]
     ]
 
 
@@ -285,9 +288,9 @@ def _reads(source: str) -> list[str]:
         and call.args
         and ast.unparse(call.func) != "os.open"
     ]
-    opens = [ast.unparse(call) for call in source_calls if ast.unparse(call.func) == "os.open"]
+    open_calls = [ast.unparse(call) for call in source_calls if ast.unparse(call.func) == "os.open"]
     return [ast.unparse(call) for call in matches] + [
-        call_text for call_text in opens if not any(f in call_text for f in OPEN_SAFELY)
+        call_text for call_text in open_calls if not any(f in call_text for f in OPEN_SAFELY)
     ]
 
 
@@ -324,23 +327,23 @@ def _imports_by_name(source: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("rule", "allowed"),
+    ("rule", "allowed_modules"),
     [
         (_changes, WRITES_ITSELF),  # else by `contracts.files_below`, which follows no link out of a received directory
         (_reads_only, READS_ITSELF),  # else by `contracts.regular_file`: no read waits at a pipe, or has no end
         (_imports_by_name, IMPORTS_BY_NAME),
     ],
 )
-def test_only_listed_modules_access_files_or_import_dynamically(rule, allowed):
-    assert {name.removeprefix("esper_ab/") for name in breaking(rule)} == allowed.keys()
+def test_only_listed_modules_access_files_or_import_dynamically(rule, allowed_modules):
+    assert {name.removeprefix("esper_ab/") for name in breaking(rule)} == allowed_modules.keys()
 
 
 def test_no_class_name_is_defined_twice():
     """Across both packages; scripts and tests are exempt."""
-    defined = Counter(
+    class_counts = Counter(
         node.name
         for path in SOURCES
         for node in nodes(path.read_text(encoding="utf-8"))
         if isinstance(node, ast.ClassDef)
     )
-    assert [name for name, times in defined.items() if times > 1] == []
+    assert [name for name, times in class_counts.items() if times > 1] == []

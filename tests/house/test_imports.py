@@ -160,10 +160,10 @@ def intrusions(path: Path) -> list[str]:
     for node in nodes(path.read_text()):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("esper_ab"):
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-            private = [name for name in names if name.rpartition(".")[2].startswith("_")]
+            private_names = [name for name in names if name.rpartition(".")[2].startswith("_")]
             findings += [
                 name
-                for name in private
+                for name in private_names
                 if not name.rpartition(".")[2].startswith("__") and name.rpartition(".")[0] != room
             ]
     return findings
@@ -180,14 +180,14 @@ def unexplained(source: str) -> list[int]:
     for function in nodes(source):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
-        explained = 0  # the line after an import that is explained, or one of the same group
+        explained_line = 0  # the line after an import that is explained, or one of the same group
         for node in ast.walk(function):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
                 previous_line = lines[node.lineno - 2].strip()
                 own_line = lines[node.lineno - 1]
-                if previous_line.startswith("#") or "#" in own_line or explained == node.lineno:
-                    explained = (node.end_lineno or node.lineno) + 1
+                if previous_line.startswith("#") or "#" in own_line or explained_line == node.lineno:
+                    explained_line = (node.end_lineno or node.lineno) + 1
                 elif (module or "").partition(".")[0] not in LIBRARIES:
                     findings.add(node.lineno)
     return sorted(findings)

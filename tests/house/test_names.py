@@ -6,8 +6,16 @@ import re
 import pytest
 from house.sources import breaking, nodes
 
-# Words that fit any value.
-VAGUE = {"also", "found", "more", "one", "said", "shown", "there", "told"}
+# Words that fit any value: adjectives, adverbs, participles and prepositions without a noun.
+# fmt: off
+VAGUE = {
+    "about", "also", "among", "anew", "apart", "beside", "between", "both", "by", "called", "dealt", "drawn",
+    "equal", "every", "far", "found", "into", "judged", "learnt", "like", "likely", "loaded", "made", "many",
+    "measured", "mine", "more", "near", "needed", "of", "off", "one", "only", "otherwise", "rest", "rose", "said",
+    "sampled", "second", "shared", "shown", "singly", "there", "together", "told", "unknown", "usual", "why",
+    "wide", "widest", "wrong",
+}
+# fmt: on
 
 
 def _vague_names(source: str) -> list[str]:

@@ -67,7 +67,7 @@ def test_a_launcher_file_is_found_by_its_name(copy):
 def test_a_statistic_file_is_computed_shown_and_exported(copy):
     text, document = json.loads(python(copy, "-c", SHOW).stdout)  # stderr: matplotlib may say that it lists fonts
     (comparison,) = document["comparisons"]
-    largest = max(pair["a"] - pair["b"] for pair in comparison["pairs"])
-    assert comparison["largest"] == largest
-    assert f"largest difference {largest:+.2f} points for shaped" in " ".join(text.split())
+    largest_difference = max(pair["a"] - pair["b"] for pair in comparison["pairs"])
+    assert comparison["largest"] == largest_difference
+    assert f"largest difference {largest_difference:+.2f} points for shaped" in " ".join(text.split())
     assert "It is the largest." in " ".join(text.split())

@@ -28,12 +28,12 @@ def folder_of(path: str) -> str:
 
 def named() -> list[tuple[str, str]]:
     """(file, function) of every test that the pages name, in either notation."""
-    short = [
+    short_names = [
         (f"{folder_of(path)}/test_{file}.py", f"test_{name}")
         for path, file, name in re.findall(r"`([\w/]+)/(\w+)::(\w+)`", MAP + GPU_TESTS)
     ]
     decision = (ROOT / "docs" / "internals" / "ddp.md").read_text()
-    return sorted({*short, *re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", decision)})
+    return sorted({*short_names, *re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", decision)})
 
 
 def test_every_ticket_has_one_row_in_the_source_map():

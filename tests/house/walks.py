@@ -148,9 +148,9 @@ def rooms() -> dict[str, set[str]]:
     imported_by_room: dict[str, set[str]] = {}
     for path in SOURCES:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        imported = [room for name in _imported(tree) if (room := _room(name)) is not None]
+        rooms_imported = [room for name in _imported(tree) if (room := _room(name)) is not None]
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        imported_by_room.setdefault(_room(module) or "", set()).update(imported)
+        imported_by_room.setdefault(_room(module) or "", set()).update(rooms_imported)
     return {room: imported_rooms - {room} for room, imported_rooms in imported_by_room.items() if imported_rooms}
 
 
@@ -164,11 +164,11 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 def _room(name: str) -> str | None:
     """Return the room of a module, or of a name in one; None if it is not ours."""
-    package, *inner = name.split(".")
+    package, *subfolders = name.split(".")
     if package not in PACKAGES:
         return None
-    folder = ROOT / package / inner[0] if inner else ROOT / package
-    return f"{package}.{inner[0]}" if package == "esper_ab" and folder.is_dir() else package
+    folder = ROOT / package / subfolders[0] if subfolders else ROOT / package
+    return f"{package}.{subfolders[0]}" if package == "esper_ab" and folder.is_dir() else package
 
 
 # --- numbers -------------------------------------------------------------------------------------------------------
@@ -194,8 +194,8 @@ _HEAD = """\
 
 def _toml(numbers: Numbers) -> str:
     sections = [
-        f"\n[{counted}]\n" + "".join(f'"{name}" = {number}\n' for name, number in named.items())
-        for counted, named in numbers.items()
+        f"\n[{counted}]\n" + "".join(f'"{name}" = {number}\n' for name, number in number_names.items())
+        for counted, number_names in numbers.items()
     ]
     return _HEAD + "".join(sections)
 

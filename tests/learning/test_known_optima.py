@@ -29,7 +29,7 @@ class Bandit:
         self.context = self.rng.integers(0, 4, ENVS)
         return np.eye(4)[self.context]
 
-    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
+    def mask(self, head: int, choices: np.ndarray) -> np.ndarray:
         return np.ones((ENVS, 5), dtype=bool)
 
     def pay(self, step: int, actions: np.ndarray) -> np.ndarray:
@@ -55,7 +55,7 @@ class Memory:
             observation[np.arange(ENVS), self.cue] = 1.0
         return observation
 
-    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
+    def mask(self, head: int, choices: np.ndarray) -> np.ndarray:
         return np.full((ENVS, 3), self.step == self.steps - 1)
 
     def pay(self, step: int, actions: np.ndarray) -> np.ndarray:
@@ -85,10 +85,10 @@ class Conditional:
         self.forced = np.where(self.rng.random(ENVS) < 0.5, self.rng.integers(0, 3, ENVS), -1)
         return np.ones((ENVS, 1))
 
-    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
+    def mask(self, head: int, choices: np.ndarray) -> np.ndarray:
         if head == 0:
             return (np.arange(3) == 0) | (np.arange(3) == self.op[:, None])
-        used = chosen[:, :1] > 0
+        used = choices[:, :1] > 0
         if head == 1:
             return used & ((self.forced[:, None] < 0) | (np.arange(3) == self.forced[:, None]))
         return np.broadcast_to(used, (ENVS, 4))
@@ -139,7 +139,7 @@ def learn(problem: Problem, episodes: int, rng_seed: int = 0, **ppo: float) -> f
 
 @pytest.mark.parametrize("rng_seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    ("problem", "episodes", "least", "ppo"),
+    ("problem", "episodes", "least_outcome", "ppo"),
     [
         pytest.param(  # a uniform policy reaches 0.6; with one context wrong, it is 0.95
             Bandit, 160, 0.97, {"entropy_coef": 0.1, "entropy_coef_end": 0.005}, marks=pytest.mark.slow
@@ -149,5 +149,7 @@ def learn(problem: Problem, episodes: int, rng_seed: int = 0, **ppo: float) -> f
     ],
     ids=["contextual bandit", "memory", "conditional heads"],
 )
-def test_ppo_learns_the_known_optimum(problem, episodes: int, least: float, ppo: dict[str, float], rng_seed: int):
-    assert learn(problem(rng_seed), episodes, rng_seed, **ppo) > least
+def test_ppo_learns_the_known_optimum(
+    problem, episodes: int, least_outcome: float, ppo: dict[str, float], rng_seed: int
+):
+    assert learn(problem(rng_seed), episodes, rng_seed, **ppo) > least_outcome

@@ -37,13 +37,13 @@ class Toy:
         actions = []
         for step in range(self.steps):
             observations = self._observe(rng, step)
-            chosen = agent.act(observations, self, rng.random((self.envs, 1)))
-            is_right = (chosen[:, 0] == observations[:, :CHOICES].argmax(axis=1)).astype(np.float64)
+            chosen_actions = agent.act(observations, self, rng.random((self.envs, 1)))
+            is_right = (chosen_actions[:, 0] == observations[:, :CHOICES].argmax(axis=1)).astype(np.float64)
             is_last = step == self.steps - 1
-            cut = self._cut(episode) if is_last and self.cut_short else None
+            cut_episodes = self._cut(episode) if is_last and self.cut_short else None
             rewards = self.scale * (self.pay(self, is_right, step, episode) + self.offset)
-            agent.reward(rewards, np.full(self.envs, is_last), cut)
-            actions.append(chosen[:, 0].tolist())
+            agent.reward(rewards, np.full(self.envs, is_last), cut_episodes)
+            actions.append(chosen_actions[:, 0].tolist())
         return actions
 
     def learn(self, agent: PPOAgent, episodes: range) -> tuple[list[list[list[int]]], list[PPOUpdate]]:
@@ -55,8 +55,8 @@ class Toy:
             updates.append(agent.finish_episode(episode))
         return actions, updates
 
-    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
-        return np.ones((len(chosen), CHOICES), dtype=bool)
+    def mask(self, head: int, choices: np.ndarray) -> np.ndarray:
+        return np.ones((len(choices), CHOICES), dtype=bool)
 
     def _cut(self, episode: int) -> Cut:
         no_flags = np.zeros(self.envs, dtype=bool)
@@ -122,22 +122,24 @@ def test_scaling_rewards_by_a_power_of_two_gives_bit_identical_learning(
     pay: Pay, power: int, rng_seed: int, offset: float, cut_short: bool, steps: int, envs: int
 ):
     toy = Toy(pay, offset=offset, steps=steps, envs=envs, cut_short=cut_short)
-    plain = fresh_agent(rng_seed, hidden=8, epochs=2)
-    scaled = fresh_agent(rng_seed, hidden=8, epochs=2)
-    actions, updates = toy.learn(plain, range(4))
-    rescaled, scaled_updates = replace(toy, scale=2.0**power).learn(scaled, range(4))
-    assert rescaled == actions
+    plain_agent = fresh_agent(rng_seed, hidden=8, epochs=2)
+    scaled_agent = fresh_agent(rng_seed, hidden=8, epochs=2)
+    actions, updates = toy.learn(plain_agent, range(4))
+    rescaled_actions, scaled_updates = replace(toy, scale=2.0**power).learn(scaled_agent, range(4))
+    assert rescaled_actions == actions
     assert [in_units_of(update, 2.0**power) for update in scaled_updates] == updates
-    assert weights(scaled) == weights(plain)
+    assert weights(scaled_agent) == weights(plain_agent)
 
 
 @pytest.mark.parametrize("offset", [5.0, -20.0])
 @pytest.mark.parametrize("rng_seed", [0, *(pytest.param(rng_seed, marks=pytest.mark.slow) for rng_seed in (1, 2))])
 def test_a_reward_offset_does_not_reduce_explained_variance(offset: float, rng_seed: int):
     toys = Toy(every_step), Toy(every_step, offset=offset)
-    plain, shifted = (toy.learn(fresh_agent(rng_seed), range(6))[1][5].explained_variance for toy in toys)
-    assert plain > 0.5
-    assert shifted > plain - 0.05
+    plain_variance, shifted_variance = (
+        toy.learn(fresh_agent(rng_seed), range(6))[1][5].explained_variance for toy in toys
+    )
+    assert plain_variance > 0.5
+    assert shifted_variance > plain_variance - 0.05
 
 
 @settings(max_examples=15)

@@ -43,10 +43,10 @@ FOREIGN = r"\bpoints|accurac|held.out|\bhosts?\b|fossil|germinat|prune|\bgrown?\
 
 def make_events(groups: dict[str, Shape] = GROUPS, replicates: int = 6) -> list[AnyEvent]:
     """Return the events of an experiment whose kind is in no catalogue."""
-    synthetic = Synthetic(kind="pendulum", measures=MEASURES, groups=groups, replicates=replicates)
-    first, *rest = synthetic.events()
-    plan = msgspec.structs.replace(first.plan, estimand=ESTIMAND)
-    return [msgspec.structs.replace(first, plan=plan), *rest]
+    synthetic_experiment = Synthetic(kind="pendulum", measures=MEASURES, groups=groups, replicates=replicates)
+    first_event, *later_events = synthetic_experiment.events()
+    plan = msgspec.structs.replace(first_event.plan, estimand=ESTIMAND)
+    return [msgspec.structs.replace(first_event, plan=plan), *later_events]
 
 
 @pytest.fixture(scope="module")
@@ -78,21 +78,23 @@ def test_no_output_uses_growth_terms(folder: Path) -> None:
         "markdown": printed(paths, "md"),
         "page": page,
         "status": status_text(folder),
-        "verdict.json": "\n".join(_strings(verdict, without=("settings", "design"))),
+        "verdict.json": "\n".join(_strings(verdict, skipped_keys=("settings", "design"))),
         "results": str(Results(folder, paths.content, "")),
     }
     for name, text in texts.items():
-        cleaned = re.sub(r"set_alpha_target|start germinate.*?advance [+-]\d", "", text)
-        assert find_foreign_words(cleaned) == [], name
+        cleaned_text = re.sub(r"set_alpha_target|start germinate.*?advance [+-]\d", "", text)
+        assert find_foreign_words(cleaned_text) == [], name
     assert "-78.77" in texts["text"]
     assert not re.search(r"-\d+\.\d+ (?:\([\d.]+\) )?%", texts["text"])
 
 
-def _strings(tree: object, without: tuple[str, ...]) -> list[str]:
+def _strings(tree: object, skipped_keys: tuple[str, ...]) -> list[str]:
     if isinstance(tree, dict):
-        return [text for key, value in tree.items() if key not in without for text in _strings(value, without)]
+        return [
+            text for key, value in tree.items() if key not in skipped_keys for text in _strings(value, skipped_keys)
+        ]
     if isinstance(tree, list):
-        return [text for value in tree for text in _strings(value, without)]
+        return [text for value in tree for text in _strings(value, skipped_keys)]
     return [tree] if isinstance(tree, str) else []
 
 
@@ -101,24 +103,28 @@ def test_figures_show_the_label_and_unit_of_the_outcome(folder: Path) -> None:
     assert of_kind(report_content.history.plan.kind, FiguresKind).by_section == {}
     assert not {"cost", "actions", "lifecycle"} & set(catalogue.names(report_content))
     sections = ("answer", "decides", "training")
-    drawn = {drawing.name: drawing for section in sections for drawing in catalogue.drawn(section, report_content)}
-    assert {"effects", "outcomes", "pairs", "curves", "entropy", "heads"} <= set(drawn)
-    for drawing in drawn.values():
-        assert find_foreign_words(drawing.caption + drawing.alt + drawing.title) == []
-    assert drawn["outcomes"].figure.axes[0].get_xlabel() == "energy used, J (lower is better)"
-    assert drawn["effects"].figure.axes[0].get_xlabel() == "difference in energy used, J (lower is better)"
+    drawings = {figure.name: figure for section in sections for figure in catalogue.drawn(section, report_content)}
+    assert {"effects", "outcomes", "pairs", "curves", "entropy", "heads"} <= set(drawings)
+    for figure in drawings.values():
+        assert find_foreign_words(figure.caption + figure.alt + figure.title) == []
+    assert drawings["outcomes"].figure.axes[0].get_xlabel() == "energy used, J (lower is better)"
+    assert drawings["effects"].figure.axes[0].get_xlabel() == "difference in energy used, J (lower is better)"
 
 
 def test_a_failed_run_gets_the_worst_value_in_the_declared_direction() -> None:
     events = make_events(replicates=9)
-    kept = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.replicate == 2)]
+    kept_events = [
+        event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.replicate == 2)
+    ]
     incidents = [
         Incident(category="dropped_pair", run_name="calm/2", episode=3, detail="died twice"),
         Incident(category="cancelled", run_name="wild/2", episode=3, detail="its block"),
     ]
-    plan = msgspec.structs.replace(kept[0].plan, design=msgspec.structs.replace(kept[0].plan.design, worst=-68.0))
-    begun = msgspec.structs.replace(kept[0], plan=plan)
-    (comparison,) = content(fold([begun, *kept[1:-1], *incidents, kept[-1]])).comparisons
+    plan = msgspec.structs.replace(
+        kept_events[0].plan, design=msgspec.structs.replace(kept_events[0].plan.design, worst=-68.0)
+    )
+    first_event = msgspec.structs.replace(kept_events[0], plan=plan)
+    (comparison,) = content(fold([first_event, *kept_events[1:-1], *incidents, kept_events[-1]])).comparisons
     assert comparison.imputed.given_a == -68.0  # lower is better, and no observed energy was as high
     assert "giving lost runs the least favourable outcomes (calm -68.00 j" in " ".join(comparison.caveats).lower()
     worst_seen = max(value for pair in comparison.pairs for value in (pair.a, pair.b))

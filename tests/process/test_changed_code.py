@@ -28,13 +28,15 @@ def edit(monkeypatch):
 def stopped(tmp_path):
     """Run an experiment and cut its journal after the start of the second of two seeds."""
     whole = run(tmp_path / "run", fake_plans.plan(seeds=2))
-    second = next(n for n, event in enumerate(whole) if isinstance(event, RunStarted) and event.run.replicate == 1)
-    return cut_journal(tmp_path / "run", second + 1)
+    second_start = next(
+        n for n, event in enumerate(whole) if isinstance(event, RunStarted) and event.run.replicate == 1
+    )
+    return cut_journal(tmp_path / "run", second_start + 1)
 
 
-def cut_journal(experiment_dir, keep):
+def cut_journal(experiment_dir, kept_lines):
     path = experiment_dir / JOURNAL_NAME
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:keep]))
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:kept_lines]))
     return experiment_dir
 
 
@@ -44,16 +46,16 @@ def findings(experiment_dir):
 
 def test_resume_with_changed_code_is_refused_without_writing_a_file(stopped, edit):
     journal = (stopped / JOURNAL_NAME).read_bytes()
-    original = provenance.sources()
+    original_sources = provenance.sources()
     edit()
     with pytest.raises(UsageError) as caught:
         experiment_run.resume(stopped, THREADS, ())
     assert "\n" not in str(caught.value)
-    for named in (original, OTHER_SOURCES, "--allow-changed-code"):
-        assert named in str(caught.value)
-    done = esper_ab("resume", stopped)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "--allow-changed-code" in done.stderr
+    for named_words in (original_sources, OTHER_SOURCES, "--allow-changed-code"):
+        assert named_words in str(caught.value)
+    result = esper_ab("resume", stopped)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "--allow-changed-code" in result.stderr
     assert (stopped / JOURNAL_NAME).read_bytes() == journal
 
 
@@ -67,20 +69,20 @@ def test_changed_code_that_the_user_allowed_blocks_the_verdict(stopped, edit):
 
 def test_the_refusal_of_changed_code_names_the_commit_to_check_out(stopped, edit, monkeypatch):
     git = {"ls-files": "provenance.py", "rev-parse": "f" * 40, "status": ""}
-    started = fold(events_of(stopped)).started
+    first_event = fold(events_of(stopped)).started
     assert experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False) is None
     edit()
     monkeypatch.setattr(provenance, "_git", lambda command, *_: git[command])
     with pytest.raises(UsageError) as caught:
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
     assert f" to commit {'f' * 12} (sources {OTHER_SOURCES})" in str(caught.value)
-    clean = started.code.get("dirty") == "no"
-    back = f"`git checkout {started.code['commit']}`" if clean else "restore the earlier code"
-    assert back in str(caught.value)
+    clean = first_event.code.get("dirty") == "no"
+    remedy = f"`git checkout {first_event.code['commit']}`" if clean else "restore the earlier code"
+    assert remedy in str(caught.value)
     git["rev-parse"] = ""  # no checkout
     with pytest.raises(UsageError, match=f" to sources {OTHER_SOURCES}: "):
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
-    git["rev-parse"] = started.code.get("commit", "")
+    git["rev-parse"] = first_event.code.get("commit", "")
     with pytest.raises(UsageError, match="restore the earlier code"):  # the commit is checked out already
         experiment_run.check_code(stopped, fold(events_of(stopped)), allowed=False)
 
@@ -98,11 +100,11 @@ def test_evaluate_warns_that_the_policy_was_trained_by_other_code(tmp_path, edit
     policies = [str(tmp_path / "run" / "policies" / name / "0.pt") for name in ("a", "b")]
     (tmp_path / "elsewhere.pt").touch()
     assert describe_other_code(policies) == []
-    original = provenance.sources()
+    original_sources = provenance.sources()
     edit()
     (line,) = describe_other_code([*policies, str(tmp_path / "elsewhere.pt"), "/x.pt", "no/such/run/policies/a/0.pt"])
     assert line.startswith("run: trained by ")
-    assert original in line
+    assert original_sources in line
     assert f"sources {OTHER_SOURCES}" in line
 
 
@@ -120,6 +122,6 @@ def test_an_extension_with_changed_code_is_refused(tmp_path, edit):
         with pytest.raises(UsageError, match="--allow-changed-code"):
             attempt()
     assert (experiment_dir / JOURNAL_NAME).read_bytes() == journal
-    added = check_resumable(experiment_dir, 4, (), allow_changed_code=True).added
-    assert added is not None
-    assert added.more == 2
+    extension_preview = check_resumable(experiment_dir, 4, (), allow_changed_code=True).added
+    assert extension_preview is not None
+    assert extension_preview.more == 2

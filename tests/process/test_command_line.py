@@ -82,18 +82,18 @@ def test_python_m_esper_ab_behaves_like_the_installed_command(tmp_path):
     """A select.py in the working directory does not shadow the standard library's."""
     (tmp_path / "select.py").write_text("raise SystemExit(3)")
     words = ("power", "--sd-run", "3.5", "--margin", "2")
-    done = python("-m", "esper_ab", *words, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == stdout_of(*words, folder=tmp_path)
+    result = python("-m", "esper_ab", *words, folder=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == stdout_of(*words, folder=tmp_path)
 
 
 @pytest.mark.parametrize("args", [("--groups", "shapd,wait"), ("bad.toml",)])
 def test_bad_input_is_refused_in_one_line_with_exit_status_2(tmp_path, args):
     """The text of the line, and many other inputs, are in tests/golden/refusals."""
     (tmp_path / "bad.toml").write_text("episodes = = 3")
-    done = python("-m", "esper_ab.launch", *args, folder=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(without_progress(done.stderr)) == 1
+    result = python("-m", "esper_ab.launch", *args, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert len(without_progress(result.stderr)) == 1
 
 
 def test_a_launch_killed_before_its_first_record_can_be_repeated(tmp_path):
@@ -105,17 +105,17 @@ def test_a_launch_killed_before_its_first_record_can_be_repeated(tmp_path):
     assert esper_ab("resume", leftover).returncode == 5  # like `tidy --check`
     stdout_of("launch", *TINY, "--name", "lab", folder=tmp_path)
     assert load(leftover).history.finished
-    repeated = esper_ab("launch", *TINY, "--name", "lab", folder=tmp_path)
-    assert repeated.returncode == 2
-    assert "exists already" in repeated.stderr
+    second_result = esper_ab("launch", *TINY, "--name", "lab", folder=tmp_path)
+    assert second_result.returncode == 2
+    assert "exists already" in second_result.stderr
 
 
 def test_verbose_output_names_every_record(tmp_path):
     (tmp_path / "x.toml").write_text(TOML)
-    done = esper_ab("launch", "x.toml", "-v", "--output-dir", "out", "--no-parallel", "--name", "x", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
+    result = esper_ab("launch", "x.toml", "-v", "--output-dir", "out", "--no-parallel", "--name", "x", folder=tmp_path)
+    assert result.returncode == 0, result.stderr
     for words in ("shaped/0 started on", "wait/1 episode 0: outcome", "wait/1 evaluated: ", "experiment finished"):
-        assert words in done.stderr
+        assert words in result.stderr
     experiment = load(tmp_path / "out" / "x").history.plan.experiment
     assert (experiment.name, experiment.max_parallel, experiment.placement) == ("x", 1, "sequence")
 
@@ -128,18 +128,18 @@ def test_workers_find_a_reward_beside_the_experiment_file_from_any_directory(tmp
         "from prices import PRICE\n\ndef reward(facts, settings):\n    return -PRICE * (facts.acc_delta > 0)\n"
     )
     (tmp_path / "experiment.py").write_text(PYTHON)
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
+    other_folder = tmp_path / "elsewhere"
+    other_folder.mkdir()
     line = [Path(sys.executable).with_name("esper-ab"), "launch", "../experiment.py", "--no-retry"]
-    done = subprocess.run(line, cwd=elsewhere, capture_output=True, text=True, timeout=280, check=False)
-    assert done.returncode == 0, done.stderr
-    history = load(elsewhere / "experiments" / "x").history
+    result = subprocess.run(line, cwd=other_folder, capture_output=True, text=True, timeout=280, check=False)
+    assert result.returncode == 0, result.stderr
+    history = load(other_folder / "experiments" / "x").history
     assert history.runs["b/0"].ref.reward_mode == f"{tmp_path / 'mine.py'}:reward"  # what resume will look for
 
 
 def test_an_address_space_too_small_for_torch_is_refused_with_the_limit(tmp_path):
     words = [sys.executable, "-m", "esper_ab.commands.cli", "launch", "--groups", "wait,random", "--dry-run"]
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-c", 'ulimit -v 400000; exec "$@"', "bash", *words],
         cwd=tmp_path,
         env=environment(),
@@ -147,6 +147,6 @@ def test_an_address_space_too_small_for_torch_is_refused_with_the_limit(tmp_path
         text=True,
         check=False,
     )
-    assert done.returncode == 2
-    assert "with an address space of 390 MiB" in done.stderr
-    assert "raise `ulimit -v`" in done.stderr
+    assert result.returncode == 2
+    assert "with an address space of 390 MiB" in result.stderr
+    assert "raise `ulimit -v`" in result.stderr

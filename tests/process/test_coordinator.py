@@ -39,9 +39,9 @@ def test_a_block_finishes_despite_resent_corrupt_and_chunked_messages(tmp_path, 
     monkeypatch.setenv(FAULT_VARIABLE, "large:a/0:1,twice:b/0:3,slip:b/0:1")
     plan = fake_plans.plan()
     watcher = Watcher()
-    failing = Watcher(lambda event: 1 / 0)
+    failing_watcher = Watcher(lambda event: 1 / 0)
     with caplog.at_level(logging.ERROR):
-        events = run(tmp_path, plan, failing, watcher)
+        events = run(tmp_path, plan, failing_watcher, watcher)
     assert isinstance(events[0], ExperimentStarted)
     assert events[0].plan == plan
     assert events[-1] == ExperimentEnded(status="finished", detail="")
@@ -64,7 +64,7 @@ def test_a_block_finishes_despite_resent_corrupt_and_chunked_messages(tmp_path, 
     assert (slip.category, slip.run_name) == ("bad_message", "b/0")
     assert [event for event in watcher.events if not isinstance(event, Progress)] == events
     assert {event.phase for event in events_of_kind(Progress, watcher.events)} == {"warm-up", "train", "evaluate"}
-    assert (len(failing.events), len(caplog.records)) == (1, 1)
+    assert (len(failing_watcher.events), len(caplog.records)) == (1, 1)
     with pytest.raises(UsageError, match="choose another name"):
         run(tmp_path, plan)
 
@@ -89,8 +89,8 @@ def test_a_relative_experiment_directory_survives_a_worker_that_changes_director
         events = run(experiment_dir, plan, *observers)
     assert Path.cwd() == tmp_path, "the working directory is restored"
     assert events[-1].status == "finished"
-    written = {path.relative_to(experiment_dir).parts[0] for path in experiment_dir.rglob("*") if path.is_file()}
-    assert written >= {"events.jsonl", "checkpoints", "runs"}
+    written_names = {path.relative_to(experiment_dir).parts[0] for path in experiment_dir.rglob("*") if path.is_file()}
+    assert written_names >= {"events.jsonl", "checkpoints", "runs"}
 
 
 def test_ctrl_c_stops_at_the_barrier_with_the_resume_command(tmp_path, monkeypatch):
@@ -103,12 +103,12 @@ def test_ctrl_c_stops_at_the_barrier_with_the_resume_command(tmp_path, monkeypat
     events = events_of(tmp_path)
     assert events[-1].status == "interrupted"
     assert [event.category for event in events_of_kind(Incident, events)] == ["interrupted"]
-    per_run = Counter(event.record.run.name for event in events_of_kind(EpisodeRecorded, events))
-    assert per_run["a/0"] == per_run["b/0"] < 40
+    record_counts = Counter(event.record.run.name for event in events_of_kind(EpisodeRecorded, events))
+    assert record_counts["a/0"] == record_counts["b/0"] < 40
     assert signal.getsignal(signal.SIGINT) is handler
-    resumed = resume(tmp_path)
-    assert records(resumed) == records(run(tmp_path / "whole", plan))
-    assert resume_points(resumed)["a/0"] == [0, per_run["a/0"]], "nothing is run again"
+    resumed_events = resume(tmp_path)
+    assert records(resumed_events) == records(run(tmp_path / "whole", plan))
+    assert resume_points(resumed_events)["a/0"] == [0, record_counts["a/0"]], "nothing is run again"
 
 
 def test_a_second_ctrl_c_ends_a_slow_stop(tmp_path, monkeypatch):

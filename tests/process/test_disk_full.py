@@ -87,10 +87,10 @@ class Neighbour:
 
 def _plan():
     """Return a plan whose workers write no checkpoints and whose journal outgrows its last page on the full disk."""
-    random = GroupSettings(controller=ControllerSettings(name="random"))
+    random_settings = GroupSettings(controller=ControllerSettings(name="random"))
     experiment = ResolvedExperiment(
         name="fake",
-        groups=tuple(Group(name=name, settings=random) for name in "ab"),
+        groups=tuple(Group(name=name, settings=random_settings) for name in "ab"),
         devices=("cpu:0", "cpu:1"),
         slots=("early",),
         n_envs=1,
@@ -187,9 +187,9 @@ def report_is_written_whole_or_not_at_all(folder):
 
 def partial_files_are_removed_when_the_disk_is_full(folder):
     """An experiment directory, one with several parts, a settings file, a plan file."""
-    mine = folder / "mine.toml"
-    mine.write_text("# my own\n")
-    planned = CampaignPlan(
+    user_file = folder / "mine.toml"
+    user_file.write_text("# my own\n")
+    campaign_plan = CampaignPlan(
         campaign=Campaign(parts=(), output_dir=folder),
         directory=folder / "new",
         generated="",
@@ -202,12 +202,12 @@ def partial_files_are_removed_when_the_disk_is_full(folder):
     with pytest.raises(DiskFull, match=r"^no space left on the disk for .*experiment\.toml"):
         make_experiment_directory(folder / "new", PLAN, fake_plans.machine(2), "")
     with pytest.raises(OSError, match="No space left"):
-        run(planned, RunOptions(watched=False))
+        run(campaign_plan, RunOptions(watched=False))
     with pytest.raises(OSError, match="No space left"):
         save_plan(external_plan(), folder / "plan.json")
     assert invoke(group, ["init", str(folder / "new.toml")], "esper-ab") == 75
-    assert invoke(group, ["init", str(mine), "--force"], "esper-ab") == 75
-    assert mine.read_text() == "# my own\n"
+    assert invoke(group, ["init", str(user_file), "--force"], "esper-ab") == 75
+    assert user_file.read_text() == "# my own\n"
     assert sorted(path.name for path in folder.iterdir()) == ["ballast", "mine.toml"]
     make_room(folder)
     (folder / "new").mkdir()
@@ -231,14 +231,14 @@ def test_a_full_disk_leaves_no_partial_file(scenario, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     line = ["unshare", namespaces(disk), "sh", "-c", MOUNT, disk, sys.executable, __file__, scenario.__name__, disk]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    result = subprocess.run(line, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
     if scenario is run_waits_for_room_and_continues:
         assert (
-            without_progress(done.stderr) == done.stdout.splitlines()
+            without_progress(result.stderr) == result.stdout.splitlines()
         )  # the child printed the same warnings and nothing else
     if scenario is report_is_written_whole_or_not_at_all:
-        (line,) = without_progress(done.stderr)
+        (line,) = without_progress(result.stderr)
         assert line.startswith(f"error: no space left on the disk for {disk / 'run' / 'summary.txt'}")
 
 

@@ -58,30 +58,30 @@ def test_a_custom_experiment_class_can_be_modified_after_loading(monkeypatch):
     monkeypatch.syspath_prepend(BLOCKS)
     from custom_class import MyCustomExperiment
 
-    changed = MyCustomExperiment()
-    changed.runs_per_variant = 3
-    changed.variants[0].overrides["ppo__lr"] = 0.01
-    assert parse_experiment(changed).seeds == 3
-    assert parse_experiment(changed).groups[0].settings.ppo.lr == 0.01
+    changed_experiment = MyCustomExperiment()
+    changed_experiment.runs_per_variant = 3
+    changed_experiment.variants[0].overrides["ppo__lr"] = 0.01
+    assert parse_experiment(changed_experiment).seeds == 3
+    assert parse_experiment(changed_experiment).groups[0].settings.ppo.lr == 0.01
     assert parse_experiment(MyCustomExperiment()).groups[0].settings.ppo.lr == 0.001
-    assert tracking_of(changed).tags == {}
+    assert tracking_of(changed_experiment).tags == {}
 
 
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory, warm_children: None) -> tuple[Path, str]:
     """Run the block for programmatic execution in threads of this process."""
     folder = tmp_path_factory.mktemp("document")
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as output:
         patch.chdir(folder)
         patch.syspath_prepend(BLOCKS)
         patch.setattr(esper_ab, "run_ab_test", partial(esper_ab.run_ab_test, launcher="inline"))
         runpy.run_path(str(BLOCKS / "programmatic.py"))
-    return folder / "custom_results" / "my_experiment", printed.getvalue()
+    return folder / "custom_results" / "my_experiment", output.getvalue()
 
 
 def test_a_run_is_successful_when_all_its_records_arrived(executed):
-    experiment_dir, printed = executed
-    assert printed.splitlines()[-2:] == ["variant_a: 5/5 successful", "variant_b: 5/5 successful"]
+    experiment_dir, printed_text = executed
+    assert printed_text.splitlines()[-2:] == ["variant_a: 5/5 successful", "variant_b: 5/5 successful"]
     history = load(experiment_dir).history
     assert len(history.runs) == 10
     assert all(run.evaluation is not None and len(run.episodes) == 1 for run in history.runs.values())
@@ -115,15 +115,15 @@ def test_the_config_file_of_a_run_reproduces_its_records(executed, tmp_path):
         "--launcher",
         "inline",
     )
-    original, repeated = (digests(path)["variant_b/1"] for path in (experiment_dir, tmp_path / "again"))
-    assert len(repeated) == 2, "an episode and the evaluation"
-    assert repeated == original
+    original_digests, repeated_digests = (digests(path)["variant_b/1"] for path in (experiment_dir, tmp_path / "again"))
+    assert len(repeated_digests) == 2, "an episode and the evaluation"
+    assert repeated_digests == original_digests
 
 
 def test_tidy_and_list_ignore_the_folders_of_runs(executed):
     experiment_dir, _ = executed
     assert "no damage found" in stdout_of("tidy", "--check", experiment_dir)
-    listed = json.loads(stdout_of("list", experiment_dir.parent, "--json"))
-    assert [Path(entry["experiment_dir"]).name for entry in listed] == ["my_experiment"]
-    removable = json.loads(stdout_of("tidy", experiment_dir, "--check", "--json"))[0]["removable"]
-    assert not [name for name in removable if name.startswith("runs/")]
+    experiments = json.loads(stdout_of("list", experiment_dir.parent, "--json"))
+    assert [Path(entry["experiment_dir"]).name for entry in experiments] == ["my_experiment"]
+    removable_names = json.loads(stdout_of("tidy", experiment_dir, "--check", "--json"))[0]["removable"]
+    assert not [name for name in removable_names if name.startswith("runs/")]

@@ -49,9 +49,9 @@ def set_up(folder, uuid):
 
 def test_a_cpu_worker_uses_one_thread_without_gpu_or_compiler(tmp_path):
     """Importing torch's compiler takes a second; a run, from warm-up to evaluation, must not do so."""
-    done = set_up(tmp_path, "")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {
+    result = set_up(tmp_path, "")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == {
         "uuids": [""],
         "compiler": [],
         "threads": 1,
@@ -71,10 +71,10 @@ def test_a_cpu_worker_uses_one_thread_without_gpu_or_compiler(tmp_path):
 
 
 def test_a_worker_refuses_a_device_that_was_not_planned(tmp_path):
-    done = set_up(tmp_path, "GPU-00000000-0000-0000-0000-000000000000")
-    assert done.returncode == 1
-    last = without_progress(done.stderr)[-1]
-    assert last.startswith("workers.process.entry.WrongDevice: lane x is GPU-00000000")
+    result = set_up(tmp_path, "GPU-00000000-0000-0000-0000-000000000000")
+    assert result.returncode == 1
+    last_line = without_progress(result.stderr)[-1]
+    assert last_line.startswith("workers.process.entry.WrongDevice: lane x is GPU-00000000")
 
 
 def test_a_worker_in_a_thread_refuses_a_gpu():

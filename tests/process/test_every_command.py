@@ -98,11 +98,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in COLOURFUL.items():
             patch.setenv(name, value)
-        done = esper_ab("launch", *_TINY, "--launcher", "inline", "--name", "one", "--json", folder=folder)
-    assert done.returncode == 0, done.stderr
-    assert not CODES.search(done.stdout + done.stderr)  # the live view, too
-    assert "wait/0: done" in done.stderr
-    assert json.loads(done.stdout)["comparisons"]
+        result = esper_ab("launch", *_TINY, "--launcher", "inline", "--name", "one", "--json", folder=folder)
+    assert result.returncode == 0, result.stderr
+    assert not CODES.search(result.stdout + result.stderr)  # the live view, too
+    assert "wait/0: done" in result.stderr
+    assert json.loads(result.stdout)["comparisons"]
     shutil.copytree(folder / "experiments" / "one", folder / "experiments" / "two")
     for name in ("made.toml", "experiment.py", "experiment.toml"):
         assert invoke(group, ["init", str(folder / name)], "esper-ab") == 0
@@ -150,16 +150,16 @@ def test_examples_in_the_help_use_existing_options(name, capsys):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_help_of_a_command_fits_the_width_of_the_terminal(name):
     command = leaves()[name]
-    wide, narrow = (
+    wide_text, narrow = (
         command.get_help(command.make_context(name, [], resilient_parsing=True, terminal_width=width))
         for width in (80, 40)
     )
-    assert not CODES.search(wide + narrow)
-    assert [line for line in wide.splitlines() if len(line) > 80] == []
-    assert not re.search(r"^  [A-Z|.\[\]]+$", wide, re.MULTILINE)  # a word without an explanation
+    assert not CODES.search(wide_text + narrow)
+    assert [line for line in wide_text.splitlines() if len(line) > 80] == []
+    assert not re.search(r"^  [A-Z|.\[\]]+$", wide_text, re.MULTILINE)  # a word without an explanation
     options = narrow.partition("Options:")[2].partition("Examples:")[0]
-    longest = max((len(word) for word in options.split()), default=0)
-    assert all(len(line) <= max(40, longest + 40) for line in options.splitlines())
+    longest_word = max((len(word) for word in options.split()), default=0)
+    assert all(len(line) <= max(40, longest_word + 40) for line in options.splitlines())
 
 
 def test_examples_of_the_top_level_help_can_be_parsed():
@@ -210,21 +210,21 @@ def test_an_error_is_printed_as_one_line_or_one_json_object(name, capfd):
     assert has_json == (name not in NOT_DATA)
     json_flags = ["--json"] if has_json else []
     assert invoke(group, [*name.split(), *json_flags, "--no-such-option"], "esper-ab") == 2
-    out, error = capfd.readouterr()
+    output, error = capfd.readouterr()
     assert error.count("\n") == 1
     assert error.startswith("error: ")
-    assert not CODES.search(out + error)
+    assert not CODES.search(output + error)
     if has_json:
-        assert json.loads(out)["exit_status"] == 2
+        assert json.loads(output)["exit_status"] == 2
     else:
-        assert out == ""
+        assert output == ""
 
 
 @pytest.mark.parametrize("flags", [("--json",), ("--format", "json"), ("--format=json",), ("--format", "md")])
 def test_every_spelling_of_the_json_option_prints_errors_as_objects(capsys, flags):
     assert invoke(group, ["report", "nowhere", *flags], "esper-ab") == 2
-    out = capsys.readouterr().out
-    assert (json.loads(out)["exit_status"] == 2) if "md" not in flags else out == ""
+    output = capsys.readouterr().out
+    assert (json.loads(output)["exit_status"] == 2) if "md" not in flags else output == ""
 
 
 @pytest.mark.usefixtures("working_folder")
@@ -238,12 +238,12 @@ def test_every_spelling_of_the_json_option_prints_errors_as_objects(capsys, flag
 def test_output_into_a_pipe_is_plain_text_or_pure_json(name, flags, capfd):
     """`--json` prints one value, or one per line where the output is a stream."""
     status = invoke(group, [*name.split(), *arguments(name), *flags], "esper-ab")
-    out, error = capfd.readouterr()
+    output, error = capfd.readouterr()
     assert status == STATUSES.get(name, 0), error
-    assert not CODES.search(out + error)
-    assert "\r" not in out + error
+    assert not CODES.search(output + error)
+    assert "\r" not in output + error
     if flags:
-        assert all(json.loads(text) for text in (out.splitlines() if name == "logs" else [out]))
+        assert all(json.loads(text) for text in (output.splitlines() if name == "logs" else [output]))
 
 
 @pytest.mark.parametrize("replaced_files", ["journal", "all but the journal"])
@@ -281,13 +281,13 @@ UNTYPEABLE = re.compile(r"(?<![\w./-])esper-ab (?=[a-z\[-])")
 @pytest.mark.parametrize("kind", ["help", "call", "error"])
 def test_printed_commands_work_if_esper_ab_is_not_on_the_path(name, kind, capfd):
     """Help, errors and output spell the full command; stored files have the short name."""
-    more = {"help": ["--help"], "call": arguments(name), "error": ["--no-such-option"]}[kind]
+    more_words = {"help": ["--help"], "call": arguments(name), "error": ["--no-such-option"]}[kind]
     status = {"help": 0, "error": 2}.get(kind, STATUSES.get(name, 0))
-    assert invoke(group, [*name.split(), *more], "esper-ab") == status
-    out, error = capfd.readouterr()
-    assert not UNTYPEABLE.search(out + error)
+    assert invoke(group, [*name.split(), *more_words], "esper-ab") == status
+    output, error = capfd.readouterr()
+    assert not UNTYPEABLE.search(output + error)
     if kind != "call" or name in ("init", "resume", "report"):
-        assert "'my python' -m esper_ab " in out + error
+        assert "'my python' -m esper_ab " in output + error
     stored = Path("experiments/one/summary.txt").read_text() + Path("experiments/one/report.html").read_text()
     assert "my python" not in stored
     assert UNTYPEABLE.search(stored)

@@ -41,7 +41,7 @@ def digests(history: History, group: str) -> list[str]:
 def same_twice(tmp_path_factory) -> Path:
     """Run an experiment whose groups a and b have the same settings; each run has its own process."""
     folder = tmp_path_factory.mktemp("same")
-    done = python(
+    result = python(
         "-m",
         "esper_ab.launch",
         *SMALL,
@@ -52,7 +52,7 @@ def same_twice(tmp_path_factory) -> Path:
         "--devices",
         "cpu:0,cpu:1",
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert result.returncode == 0, result.stdout + result.stderr
     return folder / "run"
 
 
@@ -105,8 +105,8 @@ def test_a_saved_policy_evaluates_to_the_recorded_outcomes(same_twice):
     policy = same_twice / "policies" / "a" / "0.pt"
     episodes = load(same_twice).history.runs["a/0"].evaluation.episodes
     for row in json.loads(stdout_of("evaluate", policy, "--json")):
-        recorded = [played.result.outcome for played in episodes if played.actions == row["actions"]]
-        assert row["held_out_accuracy"] == pytest.approx(sum(recorded) / len(recorded))
+        recorded_outcomes = [episode.result.outcome for episode in episodes if episode.actions == row["actions"]]
+        assert row["held_out_accuracy"] == pytest.approx(sum(recorded_outcomes) / len(recorded_outcomes))
 
 
 def test_the_sql_query_of_the_original_plan_works(same_twice):

@@ -89,23 +89,23 @@ class Folder:
 
     def output_of(self, *command: str, status: int = 0) -> str:
         """Run the command, check its exit status and return stdout, or stderr on failure."""
-        done = subprocess.run(command, cwd=self.path, capture_output=True, text=True, timeout=280, check=False)
+        result = subprocess.run(command, cwd=self.path, capture_output=True, text=True, timeout=280, check=False)
         executed = self._marker.read_text() if self._marker.exists() else ""
-        assert (executed, done.returncode) == ("", status), done.stdout + done.stderr
-        return done.stdout if status == 0 else done.stderr
+        assert (executed, result.returncode) == ("", status), result.stdout + result.stderr
+        return result.stdout if status == 0 else result.stderr
 
 
 def test_a_foreign_workers_package_beside_a_reward_is_not_imported(tmp_path):
     (tmp_path / "mine.py").write_text(REWARD)
     (tmp_path / "beside.py").write_text("SCALE = 0.5\n")
-    trapped = Folder(tmp_path, "workers/__init__.py")
-    trapped.output_of(*LAUNCH, *SMALL, "--groups", "wait", "--group", "own:reward=mine.py:reward", "--name", "run")
+    trap_folder = Folder(tmp_path, "workers/__init__.py")
+    trap_folder.output_of(*LAUNCH, *SMALL, "--groups", "wait", "--group", "own:reward=mine.py:reward", "--name", "run")
     assert all(run.evaluation for run in load(tmp_path / "experiments" / "run").history.runs.values())
 
 
 @pytest.mark.slow
 def test_files_named_like_libraries_do_not_shadow_them_in_child_processes(tmp_path):
-    trapped = Folder(
+    trap_folder = Folder(
         tmp_path,
         "workers/__init__.py",
         "esper_ab/__init__.py",
@@ -118,11 +118,11 @@ def test_files_named_like_libraries_do_not_shadow_them_in_child_processes(tmp_pa
         "tensorboard/__init__.py",
         "pickle.py",
     )
-    trapped.output_of(
+    trap_folder.output_of(
         *INSTALLED, "launch", *SMALL, "--groups", "random,wait", "--name", "run", "--track", "tensorboard"
     )
-    trapped.output_of(*INSTALLED, "status", "--follow", "experiments/run")
-    trapped.output_of(*INSTALLED, "track", "experiments/run", "--tensorboard")
+    trap_folder.output_of(*INSTALLED, "status", "--follow", "experiments/run")
+    trap_folder.output_of(*INSTALLED, "track", "experiments/run", "--tensorboard")
     assert load(tmp_path / "experiments" / "run").history.ended is not None
 
 
@@ -133,22 +133,22 @@ def test_worker_threads_are_refused_after_a_foreign_workers_package_was_imported
     write_foreign_workers(tmp_path, "OF_THE_USER = True\n")
     (tmp_path / "my_experiment.py").write_text(EXPERIMENT)
     (tmp_path / "script.py").write_text(SCRIPT_WITH_FOREIGN_IMPORT)
-    inline, policy, ran = (
+    inline, policy, ran_text = (
         Folder(tmp_path).output_of(sys.executable, "script.py", "experiments/finished").splitlines()[-3:]
     )
-    because = (
+    reason = (
         f"this process has imported another package `workers` from {tmp_path}/workers/__init__.py, but "
         f"{own_packages.folder('workers')} is needed; use a process that has not imported that package"
     )
-    assert inline == f"UsageError launcher inline: {because}, or use launcher local"
-    assert policy == f"UsageError {because}"
-    assert ran.endswith(" True")
+    assert inline == f"UsageError launcher inline: {reason}, or use launcher local"
+    assert policy == f"UsageError {reason}"
+    assert ran_text.endswith(" True")
 
 
 def test_a_foreign_workers_package_imported_at_start_up_is_reported(tmp_path):
     write_foreign_workers(tmp_path, "")
     (tmp_path / "sitecustomize.py").write_text("import workers\n")
-    done = subprocess.run(
+    result = subprocess.run(
         own_packages.child_command("workers.kinds.growth.commands.fetch", "digits"),
         env={"PYTHONPATH": str(tmp_path)},
         capture_output=True,
@@ -156,9 +156,9 @@ def test_a_foreign_workers_package_imported_at_start_up_is_reported(tmp_path):
         timeout=60,
         check=False,
     )
-    (line,) = without_progress(done.stderr)
+    (line,) = without_progress(result.stderr)
     assert line.startswith(f"error: this process has imported another package `workers` from {tmp_path}/workers/")
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (result.returncode, result.stdout) == (2, "")
 
 
 @pytest.mark.parametrize(
@@ -173,6 +173,6 @@ def test_a_distribution_that_overwrote_our_package_is_reported_with_a_remedy(tmp
     if foreign_text is not None:
         write_foreign_workers(tmp_path, foreign_text)
     child = [sys.executable, "-P", str(contracts / "own_packages.py"), "0", "workers.commands.describe"]
-    done = subprocess.run(child, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert re.fullmatch(r"error: esper-ab's package 'workers' is missing in .*--force-reinstall.*\n", done.stderr)
+    result = subprocess.run(child, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert re.fullmatch(r"error: esper-ab's package 'workers' is missing in .*--force-reinstall.*\n", result.stderr)

@@ -16,8 +16,8 @@ HEURISTIC = ("growth", "heuristic", "--json")
 def test_seed_modules_grow_in_several_slots_of_one_host():
     answer = json.loads(stdout_of(*HEURISTIC, "--task", "digits", "--episodes", "1", "--slots", "early", "mid", "late"))
     slots = [{seed["slot"] for seed in host["seeds"]} for host in answer["hosts"]]
-    assert any(len(used) >= 2 for used in slots)
-    assert answer["several_slots"] == sum(len(used) >= 2 for used in slots)
+    assert any(len(used_slots) >= 2 for used_slots in slots)
+    assert answer["several_slots"] == sum(len(used_slots) >= 2 for used_slots in slots)
     assert any(seed["end"] == "fossilized" for host in answer["hosts"] for seed in host["seeds"])
     for host in answer["hosts"]:
         births = [seed["germinated"] for seed in host["seeds"]]
@@ -62,20 +62,20 @@ def test_the_heuristic_command_grows_the_same_hosts_as_an_experiment(tmp_path):
     ],
 )
 def test_an_unknown_slot_or_device_is_refused_in_one_line(args, words):
-    done = esper_ab(*HEURISTIC, *args)
-    assert done.returncode == 2
-    assert words in json.loads(done.stdout)["error"]
-    assert len(without_progress(done.stderr)) == 1
+    result = esper_ab(*HEURISTIC, *args)
+    assert result.returncode == 2
+    assert words in json.loads(result.stdout)["error"]
+    assert len(without_progress(result.stderr)) == 1
 
 
-def host(*seeds: Seed, settled: int | None = 4) -> Host:
+def host(*seeds: Seed, settled_step: int | None = 4) -> Host:
     return Host(
         episode=0,
         env=len(seeds),
         seeds=seeds,
         held_out_accuracy=50.0,
         params_added=0,
-        settled_step=settled,
+        settled_step=settled_step,
         unsettled_steps=3,
         improving_steps=5,
         diverged=False,
@@ -89,8 +89,10 @@ def seed(slot: str, end: str = "") -> Seed:
 
 
 def test_the_heuristic_report_says_why_a_host_did_not_grow():
-    grown = host(seed("early", "fossilized"), seed("late", "pruned"), seed("late"))
-    answer = SoloAnswer(slots=("early", "late"), kernel="torch", hosts=(grown, host(seed("late")), host(settled=None)))
+    grown_host = host(seed("early", "fossilized"), seed("late", "pruned"), seed("late"))
+    answer = SoloAnswer(
+        slots=("early", "late"), kernel="torch", hosts=(grown_host, host(seed("late")), host(settled_step=None))
+    )
     assert count_several_slots(answer) == 1
     assert count_by_slot(answer)["late"] == {"germinated": 3, "advanced": 6, "fossilised": 0, "pruned": 1}
     question = make_question(

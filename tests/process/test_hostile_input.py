@@ -44,10 +44,10 @@ def foreign_server(peer):
     hostile_peers.curve(peer, zmq.curve_keypair()[0], zmq.curve_keypair())
 
 
-def connect_strangers(order, answered):
+def connect_strangers(order, answer_flags):
     rng = random.Random(5)
     for setup in (lambda peer: None, plain, functools.partial(foreign_key, order), foreign_server):
-        answered.append(hostile_peers.stranger(order.endpoint, setup))
+        answer_flags.append(hostile_peers.stranger(order.endpoint, setup))
     hello = hostile_peers.MESSAGES[0]
     for data in (
         hostile_peers.zmtp1(b"w00/1", hello),
@@ -57,15 +57,15 @@ def connect_strangers(order, answered):
         *map(rng.randbytes, (10, 500, 9000)),
     ):
         reply = hostile_peers.raw(order.endpoint, data)
-        answered.append(len(reply) > 64 or b"esper" in reply)  # anything but libzmq's greeting
+        answer_flags.append(len(reply) > 64 or b"esper" in reply)  # anything but libzmq's greeting
 
 
 def test_foreign_connections_to_the_port_are_refused(tmp_path, undisturbed):
-    answered = []
-    launcher = hostile_peers.HostileFirst(lambda order: connect_strangers(order, answered), "tcp")
+    answer_flags = []
+    launcher = hostile_peers.HostileFirst(lambda order: connect_strangers(order, answer_flags), "tcp")
     events = disturbed.run(tmp_path, PLAN, launcher=launcher)
     assert launcher.orders[0].endpoint.startswith("tcp://127.0.0.1:")
-    assert answered == [False] * 11
+    assert answer_flags == [False] * 11
     assert disturbed.incidents(events) == []
     assert result_hash(fold(events)) == undisturbed
 
@@ -75,8 +75,8 @@ def test_foreign_messages_of_the_same_user_are_refused(tmp_path, undisturbed):
     frames = list(hostile_peers.frames(random.Random(1), 3000))
     launcher = hostile_peers.HostileFirst(lambda order: hostile_peers.send_all(order.endpoint, b"nobody", frames[:900]))
     events = disturbed.run(tmp_path, PLAN, launcher=launcher)
-    listed = disturbed.incidents(events, "bad_message")
-    assert [entry.detail for entry in listed] == [
+    incidents = disturbed.incidents(events, "bad_message")
+    assert [entry.detail for entry in incidents] == [
         "'nobody': not a worker of this experiment",
         "899 more messages were refused; only the first of each kind are listed",
     ]
@@ -112,23 +112,23 @@ def test_a_secret_key_never_leaves_the_memory_of_its_process(tmp_path):
     confessions = tmp_path / "told"
     run.mkdir()
     confessions.mkdir()
-    done = python(script, run, CONFESS_TO=str(confessions))
-    assert without_progress(done.stderr) == []
-    confessed = [file.read_text().split() for file in confessions.iterdir()]
-    assert len({secret for secret, _ in confessed}) == 2
-    assert [in_process_list for _, in_process_list in confessed] == ["False", "False"]
-    written = b"".join(path.read_bytes() for path in run.rglob("*") if path.is_file())
-    assert not any(secret.encode() in written for secret, _ in confessed)
+    result = python(script, run, CONFESS_TO=str(confessions))
+    assert without_progress(result.stderr) == []
+    confessions_read = [file.read_text().split() for file in confessions.iterdir()]
+    assert len({secret for secret, _ in confessions_read}) == 2
+    assert [is_in_process_list for _, is_in_process_list in confessions_read] == ["False", "False"]
+    written_bytes = b"".join(path.read_bytes() for path in run.rglob("*") if path.is_file())
+    assert not any(secret.encode() in written_bytes for secret, _ in confessions_read)
 
 
 def test_every_frame_is_decoded_or_refused_quickly():
     """A short, seeded version of scripts/fuzz, with bombs of a megabyte."""
-    began = time.process_time()
-    accepted = sum(map(is_decoded, hostile_peers.frames(random.Random(3), 5_000)))
+    begin_s = time.process_time()
+    accepted_frames = sum(map(is_decoded, hostile_peers.frames(random.Random(3), 5_000)))
     accepted_bombs = [len(bomb) for bomb in hostile_peers.BOMBS if is_decoded(bomb)]
-    assert 0 < accepted < 250
+    assert 0 < accepted_frames < 250
     assert accepted_bombs == []
-    assert time.process_time() - began < 30
+    assert time.process_time() - begin_s < 30
 
 
 @pytest.mark.parametrize("bomb", range(2))
@@ -181,15 +181,15 @@ def test_a_key_is_valid_from_registration_until_the_next_incarnation(hub):
 
 def test_only_the_first_bad_messages_are_reported_individually(hub):
     """Only distinct messages are named; a message that is repeated is counted."""
-    reported = 0
+    reported_count = 0
     for worker in range(BAD_MESSAGES_REPORTED):
         identity = f"w{worker:02d}/1"
         hostile_peers.send_all(
             hub.endpoint, identity.encode(), [b"\xc1", b"\xc1", b""], hostile_peers.admitted(hub, identity)
         )
-        incoming = []
-        while len(incoming) < 3:
-            incoming += receive(hub)
-        reported += sum(bad.new for bad in incoming)
-    assert reported == BAD_MESSAGES_REPORTED
-    assert hub.unreported == 3 * BAD_MESSAGES_REPORTED - reported
+        messages = []
+        while len(messages) < 3:
+            messages += receive(hub)
+        reported_count += sum(bad_message.new for bad_message in messages)
+    assert reported_count == BAD_MESSAGES_REPORTED
+    assert hub.unreported == 3 * BAD_MESSAGES_REPORTED - reported_count

@@ -37,9 +37,9 @@ def run_setup(checkout: Path, *command: str, compiler: str = "") -> str:
     """Run setup.py and return its output; `compiler` sets $CXX, "" keeps the machine's."""
     environment = os.environ | ({"CXX": compiler, "CC": compiler} if compiler else {})
     line = [sys.executable, "setup.py", *command]
-    done = subprocess.run(line, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
+    result = subprocess.run(line, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout + result.stderr
 
 
 def build_wheel(checkout: Path, compiler: str = "") -> tuple[str, set[str]]:
@@ -61,17 +61,17 @@ def test_an_installation_without_a_compiler_includes_the_kernel_sources(checkout
     output = run_setup(checkout, "build_ext", "--inplace", compiler="false")
     assert build.REMEDY in output
     assert libraries({path.name for path in (checkout / "workers" / "native").iterdir()}) == set()
-    name, holds = build_wheel(checkout, compiler="false")
+    name, wheel_names = build_wheel(checkout, compiler="false")
     assert name.endswith("-py3-none-any.whl"), "an installer prefers one with the kernel, which knows its platform"
-    assert libraries(holds) == set()
-    assert {f"src/{path.name}" for path in build.sources()} <= holds
+    assert libraries(wheel_names) == set()
+    assert {f"src/{path.name}" for path in build.sources()} <= wheel_names
 
 
 @pytest.mark.slow
 @needs_compiler
 def test_a_wheel_has_every_kernel_of_its_platform_with_a_build_record(checkout):
-    name, holds = build_wheel(checkout)
+    name, wheel_names = build_wheel(checkout)
     assert "-py3-none-" in name
     assert not name.endswith("-any.whl")
     files = {build.library(width) for width in build.built_here()}
-    assert libraries(holds) == files | {file.replace(".so", ".json") for file in files}
+    assert libraries(wheel_names) == files | {file.replace(".so", ".json") for file in files}

@@ -69,14 +69,14 @@ def test_a_joint_report_has_one_answer_and_a_page_per_part(working_folder, capsy
 
 
 def test_resume_trains_a_missing_part_to_the_same_records(working_folder, capsys):
-    original = _result(working_folder, "digits")
+    original_result = _result(working_folder, "digits")
     shutil.rmtree(working_folder / "experiments/both/digits")
     assert invoke(group, ["status", "experiments/both"], "esper-ab") == 0
     assert "digits: planned" in capsys.readouterr().out
     assert invoke(group, ["report", "experiments/both"], "esper-ab") == 0
     assert "INCOMPLETE. 2 of 4 runs" in capsys.readouterr().out
     stdout_of("resume", "experiments/both", "--launcher", "inline", "--quiet")
-    assert _result(working_folder, "digits") == original
+    assert _result(working_folder, "digits") == original_result
     assert invoke(group, ["resume", "experiments/both"], "esper-ab") == 2
     assert "every part of the experiment is finished" in capsys.readouterr().err
 
@@ -108,9 +108,9 @@ def test_a_command_for_one_experiment_refuses_a_joint_experiment(name, capsys):
     if argument is None or name in TAKE_ALL:
         assert (argument is None) == (name not in TAKE_ALL)
         return
-    more = {"query": ["SELECT 1"]}.get(name, [])
+    more_words = {"query": ["SELECT 1"]}.get(name, [])
     flag = argument.opts[:1] if isinstance(argument, click.Option) else []
-    assert invoke(group, [name, *flag, "experiments/both", *more], "esper-ab") == 2
+    assert invoke(group, [name, *flag, "experiments/both", *more_words], "esper-ab") == 2
     error = capsys.readouterr().err
     assert error.endswith(f"{name} takes one at a time: experiments/both/synthetic, experiments/both/digits\n")
 

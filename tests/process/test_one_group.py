@@ -45,10 +45,10 @@ def test_an_experiment_of_one_group_reports_no_comparison(seeds, tmp_path, warm_
 def test_two_experiments_with_the_same_seeds_can_be_compared_later(tmp_path, warm_children):
     for name in ("wait", "random"):
         stdout_of("launch", "--groups", name, "--seeds", "6", "--name", name, *SMALL, folder=tmp_path)
-    compared = esper_ab("compare", "experiments/wait", "experiments/random", folder=tmp_path)
-    assert compared.stdout.startswith("EXPLORATORY.")
-    assert "exploratory " in compared.stdout
-    assert "by its own plan" not in compared.stdout  # neither plan has a comparison
+    comparison = esper_ab("compare", "experiments/wait", "experiments/random", folder=tmp_path)
+    assert comparison.stdout.startswith("EXPLORATORY.")
+    assert "exploratory " in comparison.stdout
+    assert "by its own plan" not in comparison.stdout  # neither plan has a comparison
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_two_experiments_with_the_same_seeds_can_be_compared_later(tmp_path, war
     ],
 )
 def test_a_setting_for_comparisons_is_refused_for_one_group(flags, setting, tmp_path, warm_children):
-    done = esper_ab("launch", "--groups", "wait", *SMALL, *flags, folder=tmp_path)
-    assert done.returncode == 2
-    assert f"{setting} needs a comparison, but wait is the only group" in done.stderr
+    result = esper_ab("launch", "--groups", "wait", *SMALL, *flags, folder=tmp_path)
+    assert result.returncode == 2
+    assert f"{setting} needs a comparison, but wait is the only group" in result.stderr
 
 
 def test_the_python_api_accepts_a_single_variant():

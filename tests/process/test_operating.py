@@ -88,9 +88,9 @@ def operate(environment, *args):
 
 
 def output_of(process):
-    out, error = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0, out + error
-    return out
+    output, error = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, output + error
+    return output
 
 
 class Terminal:
@@ -105,8 +105,8 @@ class Terminal:
         self._reader.start()
 
     def _read(self):
-        while self._hung_up not in (ready := select.select([self._master, self._hung_up], [], [])[0]):
-            assert ready
+        while self._hung_up not in (ready_descriptors := select.select([self._master, self._hung_up], [], [])[0]):
+            assert ready_descriptors
             with suppress(OSError):
                 self.shown += os.read(self._master, 4096)
         os.close(self._master)
@@ -161,9 +161,9 @@ def interrupt(viewer):
 def test_viewers_that_are_killed_or_closed_do_not_affect_the_run(start_run, environment, undisturbed):
     experiment_dir, process = start_run(EPISODES)
     process.send_signal(signal.SIGSTOP)  # even on a fast machine, it must not finish before the viewers start
-    killed = [operate(environment, "status", "-f", experiment_dir, "--json") for _ in range(3)]
+    viewers = [operate(environment, "status", "-f", experiment_dir, "--json") for _ in range(3)]
     closed, staying = (operate(environment, "status", "-f", experiment_dir) for _ in range(2))
-    for viewer in killed:
+    for viewer in viewers:
         assert json.loads(viewer.stdout.readline())["state"] == "running"
         viewer.kill()
         viewer.communicate()

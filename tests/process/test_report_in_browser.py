@@ -108,9 +108,9 @@ def test_the_report_page_requests_no_other_file(folder, tmp_path):
 def test_a_run_named_in_the_url_is_highlighted_in_every_figure(folder, tmp_path):
     dumped = browse(f"{(folder / 'report.html').as_uri()}#run=1-3", tmp_path, "--dump-dom")
     assert "CONSOLE" not in dumped.stderr
-    traced = re.findall(r'<g data-mark="([0-9.-]+)"(?: data-tip="[^"]*")? class="traced"', dumped.stdout)
-    assert {"1-3", "0.1-3", "1.2-3"} <= set(traced)
-    assert all(token.endswith("-3") and "1" in token.split("-")[0].split(".") for token in traced)
+    traced_marks = re.findall(r'<g data-mark="([0-9.-]+)"(?: data-tip="[^"]*")? class="traced"', dumped.stdout)
+    assert {"1-3", "0.1-3", "1.2-3"} <= set(traced_marks)
+    assert all(token.endswith("-3") and "1" in token.split("-")[0].split(".") for token in traced_marks)
     assert dumped.stdout.count('class="enlarge"') == dumped.stdout.count("<figure")
     assert dumped.stdout.count('type="checkbox"') == 3
 

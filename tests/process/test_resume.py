@@ -34,22 +34,22 @@ from esper_ab.journal.load import load
 from esper_ab.journal.lock import JOURNAL_NAME
 
 
-def copy_cut(source, target, keep):
-    """Copy an experiment directory with only the first `keep` lines of its journal, as after a power cut."""
+def copy_cut(source, target, kept_lines):
+    """Copy an experiment directory with only the first `kept_lines` lines of its journal, as after a power cut."""
     shutil.copytree(source, target)
     lines = (source / JOURNAL_NAME).read_bytes().splitlines(keepends=True)
-    (target / JOURNAL_NAME).write_bytes(b"".join(lines[:keep]))
+    (target / JOURNAL_NAME).write_bytes(b"".join(lines[:kept_lines]))
     return target
 
 
 def test_resuming_from_a_truncated_journal_gives_the_same_records(tmp_path):
     """Every kind of plan is covered by the unit test test_machine.py."""
     whole = run(tmp_path / "whole", fake_plans.plan(seeds=2))
-    for keep in range(1, len(whole), 3):
-        events = resume(copy_cut(tmp_path / "whole", tmp_path / str(keep), keep))
+    for kept_lines in range(1, len(whole), 3):
+        events = resume(copy_cut(tmp_path / "whole", tmp_path / str(kept_lines), kept_lines))
         assert records(events) == records(whole)
         assert conclusions(events) == conclusions(whole)
-        assert events[:keep] == whole[:keep]
+        assert events[:kept_lines] == whole[:kept_lines]
         assert len(events_of_kind(ExperimentContinued, events)) == 1
         assert len(events_of_kind(RunStarted, events)) == len(events_of_kind(RunStarted, whole))
         assert events[-1] == ExperimentEnded(status="finished", detail="")
@@ -87,14 +87,14 @@ def test_an_episode_repeated_after_a_damaged_checkpoint_must_be_identical(tmp_pa
 
 def test_resume_prints_the_report_if_no_run_is_left_to_train(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect()[:-1])  # without its end, so nothing is left to train
-    done = esper_ab("resume", experiment_dir, "--json", "--fail-unless", "shaped worse-than simplified")
-    assert done.returncode == 12, done.stderr
-    assert json.loads(done.stdout)["comparisons"]
+    result = esper_ab("resume", experiment_dir, "--json", "--fail-unless", "shaped worse-than simplified")
+    assert result.returncode == 12, result.stderr
+    assert json.loads(result.stdout)["comparisons"]
     assert (experiment_dir / "report.html").exists()
-    repeated = esper_ab("resume", experiment_dir)
-    assert repeated.returncode == 2
-    assert re.fullmatch(r"error: \S+: the experiment is finished; .*\n", repeated.stderr)
-    assert re.findall("`(.*?)`", repeated.stderr) == [f"esper-ab report {experiment_dir}"]
+    second_result = esper_ab("resume", experiment_dir)
+    assert second_result.returncode == 2
+    assert re.fullmatch(r"error: \S+: the experiment is finished; .*\n", second_result.stderr)
+    assert re.findall("`(.*?)`", second_result.stderr) == [f"esper-ab report {experiment_dir}"]
 
 
 def run_short_experiment(experiment_dir, seeds):
@@ -104,14 +104,14 @@ def run_short_experiment(experiment_dir, seeds):
 
 def test_seeds_added_to_a_finished_experiment_are_judged_by_a_stricter_bound(tmp_path):
     """The added runs equal those of a longer plan, bit for bit."""
-    short = tmp_path / "short"
-    events_before = run_short_experiment(short, 6)
+    short_dir = tmp_path / "short"
+    events_before = run_short_experiment(short_dir, 6)
     with pytest.raises(UsageError, match="already has 6 seeds; give the new total number"):
-        extend(short, lambda history: extension(short, history, 6), THREADS, ())
-    assert disturbed.events_of(short) == events_before
-    extend(short, lambda history: extension(short, history, 9), THREADS, ())
-    history = load(short).history
-    events = disturbed.events_of(short)
+        extend(short_dir, lambda history: extension(short_dir, history, 6), THREADS, ())
+    assert disturbed.events_of(short_dir) == events_before
+    extend(short_dir, lambda history: extension(short_dir, history, 9), THREADS, ())
+    history = load(short_dir).history
+    events = disturbed.events_of(short_dir)
     assert (history.replicates, history.ended.status) == (9, "finished")
     assert len(events_of_kind(ExperimentContinued, events)) == 1
     assert {(start.worker, start.incarnation) for start in events_of_kind(WorkerStarted, events)} >= {
@@ -121,9 +121,9 @@ def test_seeds_added_to_a_finished_experiment_are_judged_by_a_stricter_bound(tmp
     assert counts(events) == {}
     (progress,) = progress_of(history).comparisons.values()
     assert [look.bound_e for look in progress.looks] == [None, *[pytest.approx(100.0)] * 3]
-    longer = records(run_short_experiment(tmp_path / "longer", 9))
+    longer_records = records(run_short_experiment(tmp_path / "longer", 9))
     assert {key: event.record.digest for key, event in records(events).items()} == {
-        key: event.record.digest for key, event in longer.items()
+        key: event.record.digest for key, event in longer_records.items()
     }
 
 
@@ -135,18 +135,18 @@ def test_repeatedly_killed_coordinators_neither_lose_nor_duplicate_records(tmp_p
     whole = run(tmp_path / "whole", fake_plans.plan(episodes=episodes))
     expected = records(whole)
     experiment_dir = tmp_path / "run"
-    recorded = {}
+    recorded_points = {}
     experiment_dir.mkdir()
     size = (tmp_path / "whole" / JOURNAL_NAME).stat().st_size
     for share in (0.2, 0.6, 2.0):
-        events = killed_at(experiment_dir, sockets, int(share * size), "resume" if recorded else episodes)
-        ready = {name: points[-1] for name, points in resume_points(events).items()}
-        if recorded:  # an acknowledged episode is never run again
-            assert ready == recorded
+        events = killed_at(experiment_dir, sockets, int(share * size), "resume" if recorded_points else episodes)
+        resume_milestones = {name: points[-1] for name, points in resume_points(events).items()}
+        if recorded_points:  # an acknowledged episode is never run again
+            assert resume_milestones == recorded_points
         assert all(expected[key] == event for key, event in records(events).items())
-        recorded = dict.fromkeys(ready, 0)
+        recorded_points = dict.fromkeys(resume_milestones, 0)
         for event in events_of_kind(EpisodeRecorded, events):
-            recorded[event.record.run.name] = event.record.episode + 1
+            recorded_points[event.record.run.name] = event.record.episode + 1
     assert records(events) == expected
     assert conclusions(events) == conclusions(whole)
     assert counts(events) == {}

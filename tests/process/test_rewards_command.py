@@ -58,17 +58,21 @@ def test_a_reward_audit_scores_the_same_behaviours_with_every_reward(audited):
     _, reward_audit = audited
     answer = reward_audit.answer
     assert [behaviour.kind for behaviour in answer.behaviours].count("random") == 4
-    assert [scored.reward.name for scored in answer.scored] == ["mine.py:gain", "mine.py:nothing", "sparse"]
-    for scored in answer.scored:
-        assert len(scored.returns) == len(answer.behaviours)
-        assert len(scored.by_step) == 6
-        assert scored.found is not None
-    gain, nothing, sparse = answer.scored
-    assert gain.sha256 == nothing.sha256 != sparse.sha256 == ""
-    for played, (paid,) in zip(answer.behaviours, sparse.returns, strict=True):
-        if played.name == "wait":  # nothing is added, so the reward is the accuracy of the bare host
-            assert paid == pytest.approx(played.best_val_accuracy / 100, abs=1e-3)
-    assert not any(value for hosts in nothing.returns for value in hosts)
+    assert [scored_reward.reward.name for scored_reward in answer.scored] == [
+        "mine.py:gain",
+        "mine.py:nothing",
+        "sparse",
+    ]
+    for scored_reward in answer.scored:
+        assert len(scored_reward.returns) == len(answer.behaviours)
+        assert len(scored_reward.by_step) == 6
+        assert scored_reward.found is not None
+    gain, nothing_scores, sparse_scores = answer.scored
+    assert gain.sha256 == nothing_scores.sha256 != sparse_scores.sha256 == ""
+    for played_behaviour, (sparse_return,) in zip(answer.behaviours, sparse_scores.returns, strict=True):
+        if played_behaviour.name == "wait":  # nothing is added, so the reward is the accuracy of the bare host
+            assert sparse_return == pytest.approx(played_behaviour.best_val_accuracy / 100, abs=1e-3)
+    assert not any(value for hosts in nothing_scores.returns for value in hosts)
 
 
 def test_the_text_of_a_reward_audit_has_every_table(audited, folder):
@@ -93,8 +97,8 @@ def test_a_reward_scale_multiplies_the_returns_in_a_reward_audit(audited, folder
     assert other_audit.digest != audited[1].digest
     assert (folder / "reward-audits" / f"synthetic-{other_audit.digest[:12]}" / "reward_audit.json").exists()
     returns = audited[1].answer.scored[2].returns
-    doubled = other_audit.answer.scored[1].returns
-    assert doubled == tuple(tuple(2 * value for value in hosts) for hosts in returns)
+    doubled_returns = other_audit.answer.scored[1].returns
+    assert doubled_returns == tuple(tuple(2 * value for value in hosts) for hosts in returns)
 
 
 @pytest.mark.parametrize(
@@ -108,16 +112,16 @@ def test_a_reward_scale_multiplies_the_returns_in_a_reward_audit(audited, folder
     ],
 )
 def test_an_invalid_reward_audit_is_refused_in_one_line(folder, args, words):
-    done = esper_ab("growth", "rewards", *TINY, "--search", "0", *args, "--json", folder=folder)
-    assert (done.returncode, len(without_progress(done.stderr))) == (2, 1), done.stdout
-    assert words in json.loads(done.stdout)["error"]
+    result = esper_ab("growth", "rewards", *TINY, "--search", "0", *args, "--json", folder=folder)
+    assert (result.returncode, len(without_progress(result.stderr))) == (2, 1), result.stdout
+    assert words in json.loads(result.stdout)["error"]
 
 
 def test_the_python_api_gives_the_same_reward_audit(audited, folder, monkeypatch):
     monkeypatch.chdir(folder)
     options = {"task": "synthetic", "schedules": 4, "hosts": 1, "steps": 6, "searched": 3}
-    in_python = audit_rewards("mine.py:gain", "mine.py:nothing", "sparse", output_dir="python", **options)
-    assert in_python.reward_audit == audited[1]
+    python_audit = audit_rewards("mine.py:gain", "mine.py:nothing", "sparse", output_dir="python", **options)
+    assert python_audit.reward_audit == audited[1]
     pages = [(folder / name / "reward_audit.html").read_bytes() for name in ("python", "first")]
     assert pages[0] == pages[1]
 
@@ -153,23 +157,23 @@ def test_an_experiment_keeps_its_reward_audit_in_the_journal(audited, folder, mo
     stdout_of(*LAUNCH, *flags, folder=folder)
     (folder / "gone.json").unlink()  # the report is a function of the journal
     experiment_dir = folder / "experiments" / "one"
-    journaled = load(experiment_dir).history.plan.reward_audit
-    assert journaled is not None
-    assert journaled.digest == audited[1].digest
-    assert [scored.reward.name for scored in journaled.answer.scored] == ["sparse", "mine.py:gain"]
+    stored_audit = load(experiment_dir).history.plan.reward_audit
+    assert stored_audit is not None
+    assert stored_audit.digest == audited[1].digest
+    assert [scored_reward.reward.name for scored_reward in stored_audit.answer.scored] == ["sparse", "mine.py:gain"]
     whole = (experiment_dir / "plan.txt").read_text()
     assert "The reward audit does not cover shaped." in " ".join(whole.split())
-    first = {name: (experiment_dir / name).read_bytes() for name in ("summary.txt", "report.html")}
-    rebuilt = build_report(experiment_dir)
-    assert {name: (experiment_dir / name).read_bytes() for name in first} == first
-    assert b"What the rewards pay for" in first["report.html"]
-    assert b"Best of n: outcome of the favourite of each reward" in first["report.html"]
+    first_bytes = {name: (experiment_dir / name).read_bytes() for name in ("summary.txt", "report.html")}
+    rebuilt_report = build_report(experiment_dir)
+    assert {name: (experiment_dir / name).read_bytes() for name in first_bytes} == first_bytes
+    assert b"What the rewards pay for" in first_bytes["report.html"]
+    assert b"Best of n: outcome of the favourite of each reward" in first_bytes["report.html"]
     curve = findings_of(audited[1]).rewards[2].curve
-    assert f"{curve[-1]:.1f}" in printed(rebuilt, "whole")
+    assert f"{curve[-1]:.1f}" in printed(rebuilt_report, "whole")
     stored = json.loads((experiment_dir / "verdict.json").read_bytes())["reward_audit"]
     assert stored["digest"] == audited[1].digest
     assert [reward["reward"] for reward in stored["rewards"]] == ["sparse", "mine.py:gain"]
     assert stored["rewards"][0]["best_of"]["4"] == pytest.approx(float(curve[-1]))
-    loaded = load_experiment(experiment_dir).reward_audit
-    assert loaded is not None
-    assert [reward.name for reward in loaded.rewards] == ["sparse", "mine.py:gain"]
+    loaded_audit = load_experiment(experiment_dir).reward_audit
+    assert loaded_audit is not None
+    assert [reward.name for reward in loaded_audit.rewards] == ["sparse", "mine.py:gain"]

@@ -33,10 +33,10 @@ RAISES = 'raise RuntimeError("the planted failure")'
 DIES = "os.kill(os.getpid(), signal.SIGKILL)"
 
 
-def fragile_experiment(folder: Path, failures: int, runs: int, how: str = DIES) -> ABExperiment:
-    """Return an experiment with a steady and a fragile variant; the fragile reward fails `failures` times by `how`."""
+def fragile_experiment(folder: Path, failures: int, runs: int, fault: str = DIES) -> ABExperiment:
+    """Return an experiment with a steady and a fragile variant; the fragile reward has `fault` `failures` times."""
     (folder / "left").write_text(str(failures))
-    (folder / "fragile.py").write_text(FRAGILE.format(left=str(folder / "left"), how=how))
+    (folder / "fragile.py").write_text(FRAGILE.format(left=str(folder / "left"), how=fault))
     builder = create_experiment("x").add_variant("steady").add_variant("fragile", reward=f"{folder}/fragile.py:reward")
     return builder.set_runs_per_variant(runs).set_base_config(BASE).build()
 
@@ -44,10 +44,10 @@ def fragile_experiment(folder: Path, failures: int, runs: int, how: str = DIES) 
 @pytest.mark.slow  # workers without torch: test_restart.py; a run taken up at any point: storage/test_durable.py
 def test_a_failed_run_is_restarted_to_the_same_records(tmp_path):
     calm = run_ab_test(fragile_experiment(tmp_path, 0, 1), tmp_path / "calm", launcher="inline", parallel_runs=False)
-    failing = run_ab_test(fragile_experiment(tmp_path, 1, 1), tmp_path / "failing")
-    assert all(run.success for results in (calm, failing) for runs in results.values() for run in runs)
-    assert digests(failing.path) == digests(calm.path)
-    assert [entry.category for entry in load(failing.path).history.incidents].count("restart") == 1
+    failing_results = run_ab_test(fragile_experiment(tmp_path, 1, 1), tmp_path / "failing")
+    assert all(run.success for results in (calm, failing_results) for runs in results.values() for run in runs)
+    assert digests(failing_results.path) == digests(calm.path)
+    assert [entry.category for entry in load(failing_results.path).history.incidents].count("restart") == 1
 
 
 def test_without_retries_the_seed_of_a_failed_run_is_lost(tmp_path):
@@ -57,24 +57,24 @@ def test_without_retries_the_seed_of_a_failed_run_is_lost(tmp_path):
         "steady": [False, True],
         "fragile": [False, True],
     }
-    failed = results["fragile"][0]
-    assert "SIGKILL" in failed.error
-    assert "in warm-up of run fragile/0" in failed.error
+    failed_run = results["fragile"][0]
+    assert "SIGKILL" in failed_run.error
+    assert "in warm-up of run fragile/0" in failed_run.error
     assert "fragile/0 died once before the end of its warm-up" in results["steady"][0].error
     assert results.failure_lines[0] == "steady: 1 of 2 runs without a result, none of which failed itself"
-    cancelled = "As a result, 1 of steady was cancelled or left without a partner."
-    assert f"! No run of steady and 1 run of fragile was lost. {cancelled}" in results.verdict.splitlines()
+    cancellation = "As a result, 1 of steady was cancelled or left without a partner."
+    assert f"! No run of steady and 1 run of fragile was lost. {cancellation}" in results.verdict.splitlines()
     assert "No run of steady and 1 run of fragile was lost" in (results.path / "summary.txt").read_text()
-    assert (failed.policy, failed.metrics["outcome"]) == (None, None)
+    assert (failed_run.policy, failed_run.metrics["outcome"]) == (None, None)
 
 
 def test_results_report_the_error_if_every_run_fails(tmp_path):
     results = run_ab_test(fragile_experiment(tmp_path, 99, 2, RAISES), tmp_path, launcher="inline")
-    cause, given_up, see = results.error.split("; ")  # one line, and nothing is left to resume
+    cause, lost_seeds, log_hint = results.error.split("; ")  # one line, and nothing is left to resume
     assert cause.startswith("worker w")
     assert "RuntimeError: the planted failure (fragile.py, line 13), in warm-up of run fragile/" in cause
-    assert given_up == "every seed was given up, as a retry would fail in the same way: fix it, then launch again"
-    *words, experiment_dir, name = shlex.split(see.removeprefix("see `").removesuffix("`"))
+    assert lost_seeds == "every seed was given up, as a retry would fail in the same way: fix it, then launch again"
+    *words, experiment_dir, name = shlex.split(log_hint.removeprefix("see `").removesuffix("`"))
     assert (words, experiment_dir) == (["esper-ab", "logs"], str(results.path))
     assert name in sources(results.path, load(results.path).history)
     assert not any(run.success for runs in results.values() for run in runs)
@@ -105,8 +105,8 @@ def test_results_have_the_metrics_policy_and_directory_of_each_run(results):
 
 
 def test_the_verdicts_of_run_ab_test_equal_those_of_the_report(results):
-    loaded = results.loaded
-    assert loaded.verdicts == results.verdicts == load_experiment(results.path).verdicts
+    loaded_results = results.loaded
+    assert loaded_results.verdicts == results.verdicts == load_experiment(results.path).verdicts
     assert list(results.verdicts) == [("a", "b")]
     assert results.verdict.splitlines()[0] in (results.path / "verdict.json").read_text()
     assert repr(results) == f"<Results {results.path} a: 2/2, b: 2/2>"
@@ -134,6 +134,6 @@ else:
 
 def test_a_script_without_a_main_guard_fails_with_a_remedy(tmp_path):
     (tmp_path / "script.py").write_text(SPAWNS)
-    done = python("script.py", folder=tmp_path)
-    assert 'put the call below `if __name__ == "__main__":`' in done.stderr
+    result = python("script.py", folder=tmp_path)
+    assert 'put the call below `if __name__ == "__main__":`' in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]

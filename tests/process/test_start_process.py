@@ -82,14 +82,14 @@ os._exit(0)
 
 @pytest.mark.parametrize("limit", range(60, 67))
 def test_a_failed_start_for_lack_of_descriptors_ends_no_worker(limit):
-    done = python("-c", CROWDED, str(limit))
-    assert done.stdout == "True {'EMFILE'} True False\n", done.stderr
+    result = python("-c", CROWDED, str(limit))
+    assert result.stdout == "True {'EMFILE'} True False\n", result.stderr
 
 
 def test_importing_the_start_process_neither_queries_devices_nor_starts_threads():
-    done = python("-c", IMPORTED)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [[], False, "", "torch.multiprocessing"]
+    result = python("-c", IMPORTED)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == [[], False, "", "torch.multiprocessing"]
 
 
 def start_workers(launcher, folder, *names, **changes):
@@ -104,25 +104,25 @@ def start_workers(launcher, folder, *names, **changes):
 def test_workers_forked_from_one_process_share_no_state(tmp_path, monkeypatch):
     launcher = LocalLauncher("support.workers.started_worker:main")
     monkeypatch.setenv("STARTED_FOR", "the first")
-    first, second = start_workers(launcher, tmp_path, "one", "two")
+    first_facts, second_facts = start_workers(launcher, tmp_path, "one", "two")
     assert launcher.spawned_because == ""
-    assert first["start_process"] == first["parent"] == second["start_process"] != os.getpid()
-    assert (first["name"], second["name"]) == ("one/1", "two/1")
-    assert first["random"] != second["random"]
-    assert first["main"] is None
-    assert not first["cuda"]
-    assert first["safe_path"] == os.environ.get("PYTHONSAFEPATH")
+    assert first_facts["start_process"] == first_facts["parent"] == second_facts["start_process"] != os.getpid()
+    assert (first_facts["name"], second_facts["name"]) == ("one/1", "two/1")
+    assert first_facts["random"] != second_facts["random"]
+    assert first_facts["main"] is None
+    assert not first_facts["cuda"]
+    assert first_facts["safe_path"] == os.environ.get("PYTHONSAFEPATH")
     # Two pipes of multiprocessing remain; sockets, pidfds and files of the start process are closed.
-    assert set(second["descriptors"]) <= {"pipe", "/dev/null", f"/proc/{second['pid']}/fd"}
+    assert set(second_facts["descriptors"]) <= {"pipe", "/dev/null", f"/proc/{second_facts['pid']}/fd"}
     for name in ("one", "two"):
         assert (tmp_path / f"{name}.txt").read_text() == "flushed"
         assert (tmp_path / f"{name}.exit").read_text() == "called"
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     monkeypatch.setenv("STARTED_FOR", "the second")
-    (third,) = start_workers(launcher, tmp_path, "three")
-    assert (third["folder"], third["asked_for"]) == (str(tmp_path / "elsewhere"), "the second")
-    assert third["start_process"] == first["start_process"]
+    (third_facts,) = start_workers(launcher, tmp_path, "three")
+    assert (third_facts["folder"], third_facts["asked_for"]) == (str(tmp_path / "elsewhere"), "the second")
+    assert third_facts["start_process"] == first_facts["start_process"]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -156,7 +156,7 @@ def test_the_plan_says_why_workers_are_spawned(tmp_path):
         "    threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()\n"
     )
     path = os.pathsep.join([str(tmp_path), environment()["PYTHONPATH"]])
-    done = python(
+    result = python(
         "-m",
         "esper_ab.launch",
         "--groups",
@@ -168,14 +168,14 @@ def test_the_plan_says_why_workers_are_spawned(tmp_path):
         folder=tmp_path,
         PYTHONPATH=path,
     )
-    assert done.returncode == 0, done.stderr
-    plan = " ".join(done.stdout.split())
+    assert result.returncode == 0, result.stderr
+    plan = " ".join(result.stdout.split())
     assert "(spawned, not forked), because importing its modules has left 1 more thread running." in plan
 
 
 def test_only_the_preflight_and_workers_import_user_code(tmp_path):
     (tmp_path / "mine.py").write_text(REWARD)
-    done = python(
+    result = python(
         "-m",
         "esper_ab.launch",
         "--groups",
@@ -197,20 +197,20 @@ def test_only_the_preflight_and_workers_import_user_code(tmp_path):
         "--yes",
         folder=tmp_path,
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     lines = [line.split() for path in tmp_path.rglob("imported") for line in path.read_text().splitlines()]
     assert len(lines) >= 2
     (start_process,) = {parent for _, parent in lines}
     assert start_process not in {process for process, _ in lines}
 
 
-@pytest.mark.parametrize("killed", ["coordinator", "start process"])
-def test_a_killed_coordinator_or_start_process_leaves_no_process(tmp_path, killed):
+@pytest.mark.parametrize("killed_process", ["coordinator", "start process"])
+def test_a_killed_coordinator_or_start_process_leaves_no_process(tmp_path, killed_process):
     line = [sys.executable, "-c", COORDINATOR, str(tmp_path)]
     with subprocess.Popen(line, env=environment(), start_new_session=True) as coordinator:
         eventually((tmp_path / "begun").exists, PATIENCE_S)
         facts = json.loads((tmp_path / "waits.json").read_text())
-        os.kill(coordinator.pid if killed == "coordinator" else facts["start_process"], signal.SIGKILL)
+        os.kill(coordinator.pid if killed_process == "coordinator" else facts["start_process"], signal.SIGKILL)
         eventually(lambda: not alive(facts["pid"]), PATIENCE_S)
         eventually(lambda: not alive(facts["start_process"]), PATIENCE_S)
         coordinator.kill()
@@ -233,13 +233,13 @@ def test_new_workers_can_start_after_the_start_process_was_killed(tmp_path):
 def test_a_start_process_that_is_still_ending_is_replaced(tmp_path, monkeypatch):
     """Its socket is closed, but the kernel has not yet reported its end."""
     launcher = LocalLauncher("support.workers.started_worker:main")
-    (first,) = start_workers(launcher, tmp_path, "one")
-    os.kill(first["start_process"], signal.SIGKILL)
-    eventually(lambda: not alive(first["start_process"]), PATIENCE_S)
+    (first_facts,) = start_workers(launcher, tmp_path, "one")
+    os.kill(first_facts["start_process"], signal.SIGKILL)
+    eventually(lambda: not alive(first_facts["start_process"]), PATIENCE_S)
     with monkeypatch.context() as patch:
         patch.setattr(StartProcess, "has_ended", False)
-        (second,) = start_workers(launcher, tmp_path, "two")
-    assert second["start_process"] != first["start_process"]
+        (second_facts,) = start_workers(launcher, tmp_path, "two")
+    assert second_facts["start_process"] != first_facts["start_process"]
 
 
 def test_the_exit_code_of_a_killed_worker_is_the_negative_signal(tmp_path: Path) -> None:

@@ -78,10 +78,10 @@ def test_tracking_an_experiment_twice_changes_no_entry(filled):
 def test_a_resumed_experiment_is_tracked_like_an_uninterrupted_one(filled, tmp_path):
     """Track an interrupted experiment, complete its journal, and track again with the stored settings."""
     events = SMALL.events()
-    half = len(events) * 2 // 3
-    experiment_dir = ready_journals.write(tmp_path / "run", events[:half])
+    half_count = len(events) * 2 // 3
+    experiment_dir = ready_journals.write(tmp_path / "run", events[:half_count])
     progress = track(experiment_dir)
-    assert {tracker["lines"] for tracker in progress.values()} == {half}
+    assert {tracker["lines"] for tracker in progress.values()} == {half_count}
     assert any(run["exit"] == 1 for run in tracked_experiments.wandb_runs(experiment_dir).values())
     (experiment_dir / JOURNAL_NAME).unlink()
     ready_journals.write(experiment_dir, events)

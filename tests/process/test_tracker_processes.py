@@ -45,28 +45,30 @@ def run_with_trackers(experiment_dir, *observers):
     """Run an experiment with the observers of an unwatched launch and these, and return its events."""
     with ExitStack() as stack:
         plan = fake_plans.plan()
-        usual = make_observers(stack, experiment_dir, plan, None, watched=False)
-        return disturbed.run(experiment_dir, plan, *usual, *observers)
+        usual_observers = make_observers(stack, experiment_dir, plan, None, watched=False)
+        return disturbed.run(experiment_dir, plan, *usual_observers, *observers)
 
 
 def test_tracking_a_live_run_equals_tracking_it_afterwards(tmp_path, capfd):
-    plain = disturbed.run(tmp_path / "plain", fake_plans.plan())
+    plain_events = disturbed.run(tmp_path / "plain", fake_plans.plan())
     experiment_dir = tmp_path / "run"
     experiment_dir.mkdir()
     save_settings(experiment_dir, Tracking(wandb="offline", tensorboard=True))
-    followed = run_with_trackers(experiment_dir)
+    tracked_events = run_with_trackers(experiment_dir)
     assert "has stopped" not in capfd.readouterr().err
-    assert result_hash(fold(followed)) == result_hash(fold(plain))
+    assert result_hash(fold(tracked_events)) == result_hash(fold(plain_events))
     # trackers may finish later on a slow machine
     eventually(lambda: {read_progress(experiment_dir, name).state for name in NAMES} == {"done"})
-    assert {name: read_progress(experiment_dir, name).lines for name in NAMES} == dict.fromkeys(NAMES, len(followed))
+    assert {name: read_progress(experiment_dir, name).lines for name in NAMES} == dict.fromkeys(
+        NAMES, len(tracked_events)
+    )
     eventually(lambda: not tracker_pids(experiment_dir))
 
-    later = tmp_path / "later"
-    later.mkdir()
-    (later / JOURNAL_NAME).write_bytes((experiment_dir / JOURNAL_NAME).read_bytes())
-    track(later)
-    assert tracker_contents(experiment_dir) == tracker_contents(later)
+    later_folder = tmp_path / "later"
+    later_folder.mkdir()
+    (later_folder / JOURNAL_NAME).write_bytes((experiment_dir / JOURNAL_NAME).read_bytes())
+    track(later_folder)
+    assert tracker_contents(experiment_dir) == tracker_contents(later_folder)
 
 
 def test_trackers_that_raise_or_are_killed_do_not_affect_the_run(tmp_path, monkeypatch, capfd):
@@ -77,14 +79,14 @@ def test_trackers_that_raise_or_are_killed_do_not_affect_the_run(tmp_path, monke
             os.kill(eventually(lambda: read_progress(experiment_dir, "wandb").pid), signal.SIGKILL)
 
     monkeypatch.setattr("esper_ab.trackers.beside._PATIENCE_S", PATIENCE_S)
-    plain = disturbed.run(tmp_path / "plain", fake_plans.plan())
+    plain_events = disturbed.run(tmp_path / "plain", fake_plans.plan())
     experiment_dir = tmp_path / "run"
     experiment_dir.mkdir()
     (experiment_dir / "tensorboard").write_text("in the way")
     save_settings(experiment_dir, Tracking(wandb="offline", tensorboard=True))
     killer = disturbed.Watcher(kill)
-    followed = run_with_trackers(experiment_dir, killer)
-    assert result_hash(fold(followed)) == result_hash(fold(plain))
+    tracked_events = run_with_trackers(experiment_dir, killer)
+    assert result_hash(fold(tracked_events)) == result_hash(fold(plain_events))
     warnings = capfd.readouterr().err
     assert "warning: wandb has stopped: its process is gone; the experiment is unaffected" in warnings
     assert f"warning: tensorboard has stopped: {experiment_dir / 'tensorboard'}: is not a folder" in warnings
@@ -118,8 +120,8 @@ def test_a_tracker_ends_after_its_coordinator_is_killed(tmp_path):
         event_files = experiment_dir / "tensorboard" / "shaped"
         eventually(lambda: list(event_files.rglob("events.*")))
         assert at_work(experiment_dir, "tensorboard")  # it waits for more events
-        refused = python("-m", "esper_ab.commands.cli", "track", experiment_dir, "--tensorboard")
-        assert (refused.returncode, "already follows this experiment" in refused.stderr) == (2, True)
+        refused_result = python("-m", "esper_ab.commands.cli", "track", experiment_dir, "--tensorboard")
+        assert (refused_result.returncode, "already follows this experiment" in refused_result.stderr) == (2, True)
         coordinator.kill()
     eventually(lambda: not at_work(experiment_dir, "tensorboard"))
     assert read_progress(experiment_dir, "tensorboard").state == "done"
@@ -132,9 +134,9 @@ def test_a_silent_tracker_is_reported(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr("esper_ab.trackers.beside._SILENT_S", 0.0)
     experiment_dir = ready_journals.write(tmp_path / "run", SMALL.events())
     assert invoke(group, ["track", str(experiment_dir), "--tensorboard"], "esper-ab") == 0
-    why = "its library loads slowly on a busy machine"
+    reason = "its library loads slowly on a busy machine"
     (warning,) = capfd.readouterr().err.splitlines()
-    assert warning == f"warning: tensorboard has reported nothing for 0 s and keeps trying: {why}"
+    assert warning == f"warning: tensorboard has reported nothing for 0 s and keeps trying: {reason}"
 
 
 SILENT = (
@@ -148,8 +150,8 @@ def test_a_tracker_gives_up_on_a_server_that_never_answers(tmp_path):
     """W&B connects to a listening socket that is never read."""
     experiment_dir = ready_journals.write(tmp_path / "run", SMALL.events())
     save_settings(experiment_dir, Tracking(wandb="online"))
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        done = subprocess.run(
+    with socket.create_server(("127.0.0.1", 0)) as silent_server:
+        result = subprocess.run(
             [sys.executable, "-c", SILENT, experiment_dir],
             timeout=PATIENCE_S,
             check=False,
@@ -159,10 +161,10 @@ def test_a_tracker_gives_up_on_a_server_that_never_answers(tmp_path):
                 "WANDB_API_KEY": "0" * 40,
                 "no_proxy": "127.0.0.1",
                 "NO_PROXY": "127.0.0.1",
-                "WANDB_BASE_URL": f"http://127.0.0.1:{silent.getsockname()[1]}",
+                "WANDB_BASE_URL": f"http://127.0.0.1:{silent_server.getsockname()[1]}",
             },
         )
-    assert done.returncode == 1
+    assert result.returncode == 1
     assert "no progress for 2 s after the run ended" in read_progress(experiment_dir, "wandb").detail
     eventually(lambda: not tracker_pids(experiment_dir))
 

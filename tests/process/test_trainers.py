@@ -80,7 +80,7 @@ def test_the_report_of_a_python_trainer_uses_no_growth_terms(own_experiment):
 def test_equal_settings_give_equal_records_regardless_of_other_groups(own_experiment):
     folder, history = own_experiment
     assert digests(history, "twin") == digests(history, "fast")
-    second = launch(
+    second_history = launch(
         folder,
         "other",
         str(folder / "mine.py"),
@@ -97,8 +97,8 @@ def test_equal_settings_give_equal_records_regardless_of_other_groups(own_experi
         "--placement",
         "share",
     )
-    assert digests(second, "renamed") == digests(history, "fast")[:1]
-    assert digests(second, "c") != digests(second, "renamed")
+    assert digests(second_history, "renamed") == digests(history, "fast")[:1]
+    assert digests(second_history, "c") != digests(second_history, "renamed")
 
 
 def test_a_command_has_an_outcome_and_a_log_per_run(tmp_path, monkeypatch):
@@ -111,8 +111,8 @@ def test_a_command_has_an_outcome_and_a_log_per_run(tmp_path, monkeypatch):
     log = (tmp_path / "runs/command/logs/lr_1-0.log").read_text()
     assert "training with 1" in log
     page = (tmp_path / "runs/command/report.html").read_text() + (tmp_path / "runs/command/summary.txt").read_text()
-    for foreign in ("trainer:", "Learning curves", "episodes of"):  # terms of other tasks, or of learning curves
-        assert foreign not in page + log
+    for foreign_word in ("trainer:", "Learning curves", "episodes of"):  # terms of other tasks, or of learning curves
+        assert foreign_word not in page + log
 
 
 TWO_PROCESSES = """
@@ -195,7 +195,7 @@ def test_a_failed_experiment_resumes_after_its_script_is_fixed(tmp_path, monkeyp
     script = tmp_path / "train.py"
     script.write_text(WORKS_IN_THE_REHEARSAL_ONLY)
     monkeypatch.chdir(tmp_path)
-    failed = esper_ab(
+    failed_result = esper_ab(
         "launch",
         f"{sys.executable} train.py {{seed}} {{lr}} {{out}}",
         "--higher",
@@ -211,10 +211,10 @@ def test_a_failed_experiment_resumes_after_its_script_is_fixed(tmp_path, monkeyp
         "--launcher",
         "inline",
     )
-    assert failed.returncode == 4
+    assert failed_result.returncode == 4
     # The end of one log is printed. A retry, which the other lane may begin first, has its cause in the same line.
-    assert len(re.findall("^ +RuntimeError: no such file: /data/", failed.stderr, re.MULTILINE)) == 1
-    assert "/logs/lr_" in failed.stderr
+    assert len(re.findall("^ +RuntimeError: no such file: /data/", failed_result.stderr, re.MULTILINE)) == 1
+    assert "/logs/lr_" in failed_result.stderr
     script.write_text(WORKS_IN_THE_REHEARSAL_ONLY.replace(BROKEN, ""))
     stdout_of("resume", "runs/mended", "--quiet")
     history = load(tmp_path / "runs/mended").history
@@ -252,22 +252,32 @@ def evaluate(run, state):
 def test_killing_the_worker_of_a_trainer_changes_no_record(tmp_path):
     """One run's trainer kills its own process once, but not in the rehearsal, which has another folder."""
     path = tmp_path / "killed.py"
-    died = tmp_path / "died"
+    death_file = tmp_path / "died"
     path.write_text(KILLED)
-    arguments = (str(path), "--higher", "outcome", "--groups", "a,b", "--seeds", "1", "--set", f"trainer.died={died}")
-    killed = launch(tmp_path, "killed", *arguments, launcher="local")
-    assert died.exists()
+    arguments = (
+        str(path),
+        "--higher",
+        "outcome",
+        "--groups",
+        "a,b",
+        "--seeds",
+        "1",
+        "--set",
+        f"trainer.died={death_file}",
+    )
+    killed_history = launch(tmp_path, "killed", *arguments, launcher="local")
+    assert death_file.exists()
     calm = launch(tmp_path, "calm", *arguments)
-    categories = [entry.category for entry in killed.incidents]
+    categories = [entry.category for entry in killed_history.incidents]
     assert "restart" in categories
     assert "inexact_resume" not in categories
-    assert [digests(killed, group) for group in "ab"] == [digests(calm, group) for group in "ab"]
+    assert [digests(killed_history, group) for group in "ab"] == [digests(calm, group) for group in "ab"]
 
 
 @pytest.mark.slow
 def test_calibrate_records_the_settings_of_a_trainer(tmp_path):
     trainer = trainers.python_file(tmp_path)
-    common = (
+    common_arguments = (
         "calibrate",
         trainer,
         "--higher",
@@ -282,7 +292,7 @@ def test_calibrate_records_the_settings_of_a_trainer(tmp_path):
         "--runs",
         "4",
     )
-    stdout_of(*common, "--episodes", "2", "--set", "trainer.lr=0.2")
+    stdout_of(*common_arguments, "--episodes", "2", "--set", "trainer.lr=0.2")
     calibration = load_calibration(tmp_path / "runs" / "x")
     assert (calibration.margin_named, calibration.spread.runs, calibration.deterministic) == (False, 4, True)
     assert calibration.settings["trainer.lr"] == "0.2"
@@ -320,10 +330,10 @@ def test_a_missing_gymnasium_package_is_reported_in_one_line(tmp_path, monkeypat
     (tmp_path / "gymnasium.py").write_text("raise ModuleNotFoundError('none', name='gymnasium')\n")
     monkeypatch.setenv("PYTHONPATH", ":".join([str(tmp_path), *sys.path]))
     flags = ("--groups", "env,random", "--margin", "1", "--dry-run", "--output-dir", tmp_path)
-    done = esper_ab("launch", "--task", "gym:CartPole-v1", *flags)
-    assert done.returncode == 2
-    assert "pip install 'esper-ab[gymnasium]'" in done.stderr
-    assert len(without_progress(done.stderr)) == 1
+    result = esper_ab("launch", "--task", "gym:CartPole-v1", *flags)
+    assert result.returncode == 2
+    assert "pip install 'esper-ab[gymnasium]'" in result.stderr
+    assert len(without_progress(result.stderr)) == 1
 
 
 @pytest.mark.slow

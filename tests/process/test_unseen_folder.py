@@ -51,18 +51,20 @@ def test_the_refusal_of_a_node_without_the_folder_names_the_node(command, tmp_pa
     flags = ["--launcher", "slurm", "--output-dir", str(folder / "new")]
     if command == "launch":
         flags += ["--task", "synthetic", "--groups", "shaped,wait", "--yes"]
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "esper_ab.commands.cli", command, *flags],
         env=variables,
         capture_output=True,
         text=True,
         check=False,
     )
-    why = f"it does not see {folder}: all nodes must see this folder at the same path"
+    complaint = f"it does not see {folder}: all nodes must see this folder at the same path"
     assert list(folder.iterdir()) == []
     if command == "launch":
-        assert (done.returncode, without_progress(done.stderr)) == (2, [f"error: node n2: {why}"]), done.stdout
+        assert (result.returncode, without_progress(result.stderr)) == (2, [f"error: node n2: {complaint}"]), (
+            result.stdout
+        )
         return
-    assert done.returncode != 0
-    ((word, _, node, reason),) = (line.split(maxsplit=3) for line in done.stdout.splitlines() if " node n" in line)
-    assert (word, node, reason) == ("problem", "n2", why)
+    assert result.returncode != 0
+    ((word, _, node, reason),) = (line.split(maxsplit=3) for line in result.stdout.splitlines() if " node n" in line)
+    assert (word, node, reason) == ("problem", "n2", complaint)

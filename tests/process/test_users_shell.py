@@ -9,17 +9,17 @@ RUNS = 2
 
 @pytest.mark.parametrize("launcher", ["local", "inline"])
 def test_a_program_inherits_the_shell_environment_plus_documented_variables(tmp_path, launcher):
-    alone, launched = users_shell.inherited_facts(tmp_path, "--launcher", launcher)
-    assert len(launched) == REHEARSALS + RUNS
-    for facts in launched:
-        assert users_shell.changed(alone["variables"], facts.pop("variables")) <= users_shell.named_on_the_page()
-        assert facts == {name: value for name, value in alone.items() if name != "variables"}
+    direct_facts, launched_facts = users_shell.inherited_facts(tmp_path, "--launcher", launcher)
+    assert len(launched_facts) == REHEARSALS + RUNS
+    for facts in launched_facts:
+        assert users_shell.changed(direct_facts["variables"], facts.pop("variables")) <= users_shell.named_on_the_page()
+        assert facts == {name: value for name, value in direct_facts.items() if name != "variables"}
 
 
 def test_helper_processes_of_a_trainer_inherit_the_shell_environment(tmp_path):
     """The worker ignores Ctrl-C and hang-ups, so a terminal does not end the helpers of a live run."""
-    alone, launched = users_shell.inherited_facts(tmp_path, "--episodes", "1", program="trainer.py")
-    inherited = ("folder", "Umask", "descriptors", "limits", "path", "SigBlk")
-    for facts in launched:
-        assert users_shell.changed(alone["variables"], facts["variables"]) <= users_shell.named_on_the_page()
-        assert {name: facts[name] for name in inherited} == {name: alone[name] for name in inherited}
+    direct_facts, launched_facts = users_shell.inherited_facts(tmp_path, "--episodes", "1", program="trainer.py")
+    inherited_names = ("folder", "Umask", "descriptors", "limits", "path", "SigBlk")
+    for facts in launched_facts:
+        assert users_shell.changed(direct_facts["variables"], facts["variables"]) <= users_shell.named_on_the_page()
+        assert {name: facts[name] for name in inherited_names} == {name: direct_facts[name] for name in inherited_names}

@@ -46,15 +46,15 @@ def raw(hub):
 
 
 def next_message(hub):
-    (incoming,) = hub.poll(PATIENCE_S)
-    return incoming
+    (message,) = hub.poll(PATIENCE_S)
+    return message
 
 
 def receive_messages(hub, count):
-    incoming = []
-    while len(incoming) < count:
-        incoming += hub.poll(PATIENCE_S)
-    return incoming
+    messages = []
+    while len(messages) < count:
+        messages += hub.poll(PATIENCE_S)
+    return messages
 
 
 def test_hub_and_link_exchange_messages(hub, link):
@@ -99,10 +99,10 @@ def test_a_repeated_release_is_dropped(hub, link):
 
 def test_progress_without_a_receiver_is_dropped_immediately():
     link = Link("ipc:///nowhere/at/all", "w00/1")
-    began = time.monotonic()
+    begin_s = time.monotonic()
     link.send(Progress(run=SPEC.ref, milestone=1, step=1, phase="train"))
     link.close(finished=False)
-    assert time.monotonic() - began < PATIENCE_S
+    assert time.monotonic() - begin_s < PATIENCE_S
 
 
 def test_the_last_messages_of_a_finished_worker_arrive(hub):
@@ -120,9 +120,9 @@ def test_send_returns_false_for_an_absent_worker(hub):
 def test_a_peer_is_cut_off_after_a_few_bad_messages(hub, raw):
     for _ in range(BAD_MESSAGES_TOLERATED + 3):
         raw.send(b"\xc1")
-    incoming = receive_messages(hub, BAD_MESSAGES_TOLERATED + 1)
-    assert all(isinstance(bad, BadMessage) and bad.known for bad in incoming)
-    assert [bad.cut_off for bad in incoming] == [False] * BAD_MESSAGES_TOLERATED + [True]
+    messages = receive_messages(hub, BAD_MESSAGES_TOLERATED + 1)
+    assert all(isinstance(bad_message, BadMessage) and bad_message.known for bad_message in messages)
+    assert [bad_message.cut_off for bad_message in messages] == [False] * BAD_MESSAGES_TOLERATED + [True]
     raw.send_multipart([b"more", b"of it"])
     assert not list(hub.poll(0.1))
 
@@ -141,9 +141,9 @@ def test_a_frame_above_the_size_limit_does_not_disconnect_its_peer(hub, raw):
 
 def test_a_peer_without_a_handshake_is_ignored(hub):
     """ZMTP 1.0 has no authentication: a raw identity and message would otherwise be accepted."""
-    with socket.socket(socket.AF_UNIX) as plain:
-        plain.connect(hub.endpoint.removeprefix("ipc://"))
-        plain.sendall(b"\x01\x00" + b"\x06\x00hello")
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(hub.endpoint.removeprefix("ipc://"))
+        connection.sendall(b"\x01\x00" + b"\x06\x00hello")
         assert not list(hub.poll(0.3))
 
 
@@ -156,9 +156,9 @@ def test_closing_the_hub_removes_the_private_directory_of_its_socket():
 
 
 def test_a_closed_descriptor_is_reported(hub):
-    ours, theirs = socket.socketpair()
-    hub.watch(ours.fileno())
-    theirs.close()
-    assert next_message(hub) == Readable(ours.fileno())
-    hub.unwatch(ours.fileno())
-    ours.close()
+    our_socket, their_socket = socket.socketpair()
+    hub.watch(our_socket.fileno())
+    their_socket.close()
+    assert next_message(hub) == Readable(our_socket.fileno())
+    hub.unwatch(our_socket.fileno())
+    our_socket.close()

@@ -43,11 +43,11 @@ def test_judging_and_reading_work_without_linux_system_calls(tmp_path):
         ("tidy", "done"),
         ("stop", "done"),
     )
-    done = python("-c", SCRIPT, json.dumps(calls), folder=tmp_path)
-    assert not done.returncode, done.stderr
-    statuses = dict(zip(calls, json.loads(done.stdout.splitlines()[-1]), strict=True))
-    assert {words for words, status in statuses.items() if status} <= {("stop", "done")}, done.stderr
-    assert "Traceback" not in done.stderr
+    result = python("-c", SCRIPT, json.dumps(calls), folder=tmp_path)
+    assert not result.returncode, result.stderr
+    statuses = dict(zip(calls, json.loads(result.stdout.splitlines()[-1]), strict=True))
+    assert {words for words, status in statuses.items() if status} <= {("stop", "done")}, result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_training_without_linux_is_refused_in_one_line(monkeypatch):

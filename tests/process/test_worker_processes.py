@@ -40,8 +40,8 @@ def test_workers_end_within_a_second_of_their_coordinator(tmp_path, sockets, sto
     process.kill()
     process.communicate()
     eventually(lambda: not any(map(alive, pids)), 1.0)
-    reading = read(tmp_path / JOURNAL_NAME)
-    assert sum(isinstance(event, EpisodeRecorded) for event in reading) >= 2
+    journal_reading = read(tmp_path / JOURNAL_NAME)
+    assert sum(isinstance(event, EpisodeRecorded) for event in journal_reading) >= 2
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_signal_to_the_process_group_stops_the_run_at_a_barrier(tmp_path, sock
     assert process.returncode == 130
     assert error.startswith(f"error: stopped by {name} after the current barrier")
     assert error.endswith(f"to go on: esper-ab resume {tmp_path}\n")
-    *_, last = read(tmp_path / JOURNAL_NAME)
-    assert isinstance(last, ExperimentEnded)
-    assert last.status == "interrupted"
+    *_, last_event = read(tmp_path / JOURNAL_NAME)
+    assert isinstance(last_event, ExperimentEnded)
+    assert last_event.status == "interrupted"
     assert not [pid for pid in worker_pids(tmp_path) if alive(pid)]

@@ -53,39 +53,39 @@ def events_of_all_kinds() -> list[AnyEvent]:
 def rewrite_journal(experiment_dir: Path, pattern: bytes, replacement: bytes) -> None:
     """Replace the pattern in every line, and correct the CRCs."""
     path = experiment_dir / JOURNAL_NAME
-    prev = b"00000000"
+    prev_crc = b"00000000"
     lines = []
-    original = path.read_bytes()
-    for line in original.splitlines():
-        body = line[: line.rindex(b',"crc"')].replace(line[line.index(b'"prev":"') + 8 :][:8], prev, 1)
+    original_bytes = path.read_bytes()
+    for line in original_bytes.splitlines():
+        body = line[: line.rindex(b',"crc"')].replace(line[line.index(b'"prev":"') + 8 :][:8], prev_crc, 1)
         body = re.sub(pattern, lambda _: replacement, body)
-        prev = b"%08x" % zlib.crc32(body)
-        lines.append(body + b',"crc":"' + prev + b'"}\n')
+        prev_crc = b"%08x" % zlib.crc32(body)
+        lines.append(body + b',"crc":"' + prev_crc + b'"}\n')
     path.write_bytes(b"".join(lines))
-    assert path.read_bytes() != original, "the pattern is not in this journal"
+    assert path.read_bytes() != original_bytes, "the pattern is not in this journal"
 
 
-def check_one_error(done: subprocess.CompletedProcess[str]) -> str:
-    assert "Traceback" not in done.stderr + done.stdout, done.stderr
-    lines = without_progress(done.stderr)
+def check_one_error(result: subprocess.CompletedProcess[str]) -> str:
+    assert "Traceback" not in result.stderr + result.stdout, result.stderr
+    lines = without_progress(result.stderr)
     errors = [line for line in lines if line.startswith("error: ")]
-    assert len(errors) == len(lines) <= 1, done.stderr
+    assert len(errors) == len(lines) <= 1, result.stderr
     return "".join(errors)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "command"),
+    ("wrong_part", "command"),
     [
         *((wrong, ("status",)) for wrong in WRONG),
         *((next(iter(WRONG)), command) for command in READING_COMMANDS),
     ],
 )
-def test_a_journal_with_valid_checksums_but_invalid_contents_is_refused(tmp_path, wrong, command):
+def test_a_journal_with_valid_checksums_but_invalid_contents_is_refused(tmp_path, wrong_part, command):
     experiment_dir = write(tmp_path / "run", events_of_all_kinds())
-    rewrite_journal(experiment_dir, *WRONG[wrong])
-    done = esper_ab(command[0], experiment_dir, *command[1:])
-    assert done.returncode == 5, done.stdout + done.stderr
-    output = check_one_error(done) + done.stdout
+    rewrite_journal(experiment_dir, *WRONG[wrong_part])
+    result = esper_ab(command[0], experiment_dir, *command[1:])
+    assert result.returncode == 5, result.stdout + result.stderr
+    output = check_one_error(result) + result.stdout
     assert "intact" in output
     assert str(experiment_dir) in output
 
@@ -94,11 +94,11 @@ def test_list_shows_valid_experiments_beside_invalid_experiments(tmp_path):
     for number, (pattern, replacement) in enumerate(WRONG.values()):
         rewrite_journal(write(tmp_path / f"wrong-{number}", events_of_all_kinds()), pattern, replacement)
     write(tmp_path / "right", planted_effect())
-    done = esper_ab("list", tmp_path)
-    assert done.returncode == 0
-    assert check_one_error(done) == ""
-    assert len(done.stdout.splitlines()) == 1 + len(WRONG) + 1
-    assert "finished" in done.stdout
+    result = esper_ab("list", tmp_path)
+    assert result.returncode == 0
+    assert check_one_error(result) == ""
+    assert len(result.stdout.splitlines()) == 1 + len(WRONG) + 1
+    assert "finished" in result.stdout
 
 
 @pytest.mark.skipif(os.getuid() == 0 and not Path("/proc/self/ns/mnt").exists(), reason="needs a mount namespace")
@@ -110,32 +110,32 @@ def test_a_read_only_directory_is_reported_in_one_line(tmp_path, command):
     experiment_dir = write(tmp_path / "run", events)
     name, *options = command.split()
     options += ["--allow-changed-code"] if name == "resume" else []
-    mounted = f"mount --bind {experiment_dir} {experiment_dir} && mount -o remount,bind,ro {experiment_dir}"
+    mount_command = f"mount --bind {experiment_dir} {experiment_dir} && mount -o remount,bind,ro {experiment_dir}"
     line = f"{sys.executable} -m esper_ab.commands.cli {name} {experiment_dir} {' '.join(options)}"
-    done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", f"{mounted} && exec {line}"],
+    result = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", f"{mount_command} && exec {line}"],
         capture_output=True,
         text=True,
         env=environment(),
         check=False,
     )
-    if "unshare" in done.stderr or "mount:" in done.stderr:
-        pytest.skip(f"no mount namespace here: {done.stderr}")
-    assert done.returncode == 2, done.stderr
-    assert "Read-only file system" in check_one_error(done)
-    assert "0 lines" not in done.stderr
+    if "unshare" in result.stderr or "mount:" in result.stderr:
+        pytest.skip(f"no mount namespace here: {result.stderr}")
+    assert result.returncode == 2, result.stderr
+    assert "Read-only file system" in check_one_error(result)
+    assert "0 lines" not in result.stderr
 
 
-@pytest.mark.parametrize("closed", ["2>&-", "<&- >&- 2>&-"])
-def test_closed_standard_streams_damage_no_file(tmp_path, closed):
+@pytest.mark.parametrize("redirection", ["2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_damage_no_file(tmp_path, redirection):
     """Libraries write to descriptors 1 and 2, whichever files have taken these numbers."""
     experiment_dir = write(tmp_path / "run", planted_effect())
     journal = (experiment_dir / JOURNAL_NAME).read_bytes()
-    line = f"exec {sys.executable} -m esper_ab.commands.cli report {experiment_dir} {closed}"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(), check=False)
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    line = f"exec {sys.executable} -m esper_ab.commands.cli report {experiment_dir} {redirection}"
+    result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment(), check=False)
+    assert (result.returncode, "Traceback" in result.stderr) == (0, False), result.stderr
     assert (experiment_dir / "report.html").exists()
     assert (experiment_dir / JOURNAL_NAME).read_bytes() == journal
-    launch = f"exec {sys.executable} -m esper_ab.launch --groups wait,nobody --dry-run {closed}"
-    done = subprocess.run(["sh", "-c", launch], capture_output=True, env=environment(), cwd=tmp_path, check=False)
-    assert done.returncode == 2
+    launch = f"exec {sys.executable} -m esper_ab.launch --groups wait,nobody --dry-run {redirection}"
+    result = subprocess.run(["sh", "-c", launch], capture_output=True, env=environment(), cwd=tmp_path, check=False)
+    assert result.returncode == 2

@@ -11,8 +11,8 @@ def test_a_refusal_has_its_stored_text(refusal: Refusal) -> None:
 
 
 def test_stored_inputs_reach_95_percent_of_the_refusals_in_the_code() -> None:
-    share, missing = coverage()
-    assert share >= 0.95, "\n".join(f"{site.file}:{site.first} {site.name}" for site in missing)
+    share, missed_sites = coverage()
+    assert share >= 0.95, "\n".join(f"{site.file}:{site.first} {site.name}" for site in missed_sites)
 
 
 def test_every_stored_text_belongs_to_an_input() -> None:
@@ -21,4 +21,4 @@ def test_every_stored_text_belongs_to_an_input() -> None:
 
 
 def test_every_refusal_listed_as_unreached_exists() -> None:
-    assert set(listed()) <= {site.name for of_file in sites().values() for site in of_file}
+    assert set(listed()) <= {site.name for file_sites in sites().values() for site in file_sites}

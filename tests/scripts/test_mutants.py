@@ -52,17 +52,17 @@ def test_draw_returns_exactly_the_mutants_of_executable_code(root):
 BUG = Mutant("esper_ab/box.py", "Box.fits", "count < self.size", "count <= self.size")
 
 
-def fits(located, count):
+def fits(place, count):
     names = {}
-    exec(compile(located.tree, "box", "exec"), names)
+    exec(compile(place.tree, "box", "exec"), names)
     return names["Box"]().fits(count, spare=True)
 
 
 def test_a_located_mutant_runs_the_mutated_code(root):
-    located = drawn.locate(root, BUG)
-    assert SOURCE.splitlines()[located.line - 1].strip() == "return count < self.size and spare"
-    assert fits(located, 2)
-    assert located.is_late
+    place = drawn.locate(root, BUG)
+    assert SOURCE.splitlines()[place.line - 1].strip() == "return count < self.size and spare"
+    assert fits(place, 2)
+    assert place.is_late
 
 
 def test_a_mutant_is_located_after_its_code_moved(root):
@@ -91,8 +91,10 @@ def test_the_stored_lists_of_mutants_contain_no_duplicate(path):
 def test_the_stored_lists_of_mutants_name_existing_files(path):
     """A mutant whose code is gone counts as gone, but its file and its test would no longer be looked at."""
     mutants = drawn.read(path)
-    named = {mutant.module for mutant in mutants} | {mutant.by.partition("::")[0] for mutant in mutants if mutant.by}
-    assert [name for name in sorted(named - {"import"}) if not (drawn.ROOT / name).is_file()] == []
+    file_names = {mutant.module for mutant in mutants} | {
+        mutant.by.partition("::")[0] for mutant in mutants if mutant.by
+    }
+    assert [name for name in sorted(file_names - {"import"}) if not (drawn.ROOT / name).is_file()] == []
 
 
 def test_generated_tables_are_not_mutated(root, monkeypatch):

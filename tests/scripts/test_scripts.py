@@ -29,10 +29,10 @@ def test_a_shell_script_uses_existing_options(script, line):
 
 def test_the_coordination_benchmark_runs_with_its_fake_workers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where its experiment is
-    measured = coordination.cell(blocks=2, runs=2, n_envs=2, episodes=4)
-    assert measured["rounds"] == 3
-    assert measured["bytes_per_record"] > 500
-    assert 0.0 < measured["wait_ms"]["median"] <= measured["wait_ms"]["max"]
+    cell = coordination.cell(blocks=2, runs=2, n_envs=2, episodes=4)
+    assert cell["rounds"] == 3
+    assert cell["bytes_per_record"] > 500
+    assert 0.0 < cell["wait_ms"]["median"] <= cell["wait_ms"]["max"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -41,10 +41,14 @@ def test_a_bank_trains_like_a_loop_over_plain_modules():
 
 
 def test_every_stored_result_belongs_to_one_script_or_names_its_commit():
-    listed = [file for product in PRODUCTS.values() for file in product.files]
-    assert len(listed) == len(set(listed))
-    existing = [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "evidence" / "benchmarks").iterdir()]
-    assert [file for file in existing if file not in listed and " at commit `" not in (ROOT / file).read_text()] == []
+    listed_files = [file for product in PRODUCTS.values() for file in product.files]
+    assert len(listed_files) == len(set(listed_files))
+    existing_files = [
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "evidence" / "benchmarks").iterdir()
+    ]
+    assert [
+        file for file in existing_files if file not in listed_files and " at commit `" not in (ROOT / file).read_text()
+    ] == []
 
 
 def test_the_command_and_code_behind_every_stored_result_exist():

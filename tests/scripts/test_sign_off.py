@@ -157,10 +157,10 @@ BAD = [
 
 def changed(name: str, keys: tuple, value: object) -> dict:
     findings = copy.deepcopy(GOOD[name])
-    inner = findings
+    parent = findings
     for key in keys[:-1]:
-        inner = inner[key]
-    inner[keys[-1]] = value
+        parent = parent[key]
+    parent[keys[-1]] = value
     return findings
 
 
@@ -221,19 +221,19 @@ def test_the_sign_off_fails_with_a_problem_or_a_missing_part(tmp_path):
 
 def test_restoring_an_aborted_sign_off_keeps_the_finished_parts(tmp_path):
     filled(tmp_path, NAMES[:6])
-    restored = results(tmp_path)
-    restored.parts["header"] = {"found": GOOD["header"], "problems": [], "seconds": 1.0, "section": []}
-    assert restored.restore(6) == ""
-    assert list(restored.parts) == list(NAMES[:5])
+    restored_results = results(tmp_path)
+    restored_results.parts["header"] = {"found": GOOD["header"], "problems": [], "seconds": 1.0, "section": []}
+    assert restored_results.restore(6) == ""
+    assert list(restored_results.parts) == list(NAMES[:5])
 
 
 @pytest.mark.parametrize("key", ["gpus", "torch", "driver", "sources"])
 def test_restoring_results_of_another_machine_or_version_is_refused(tmp_path, key):
     filled(tmp_path)
-    restored = results(tmp_path)
-    restored.parts["header"] = {"found": changed("header", (key,), "other")}
-    assert f"has other {key}" in restored.restore(6)
-    assert list(restored.parts) == ["header"]
+    restored_results = results(tmp_path)
+    restored_results.parts["header"] = {"found": changed("header", (key,), "other")}
+    assert f"has other {key}" in restored_results.restore(6)
+    assert list(restored_results.parts) == ["header"]
 
 
 def test_restoring_without_results_is_refused(tmp_path):

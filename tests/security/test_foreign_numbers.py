@@ -21,27 +21,27 @@ CASES = [
 
 def write_journal(folder, cases):
     """Write a journal with all these values at once."""
-    changed = list(TREES)
+    changed_trees = list(TREES)
     for number, place, value in cases:
-        changed[number] = foreign.replaced(changed[number], place, value)
-    return foreign.write_chain(folder, changed)
+        changed_trees[number] = foreign.replaced(changed_trees[number], place, value)
+    return foreign.write_chain(folder, changed_trees)
 
 
-def overlap(first, second):
+def overlap(first_case, second_case):
     """True if two cases change the same place of an event, or one changes a part of the other's."""
-    length = min(len(first[1]), len(second[1]))
-    return first[0] == second[0] and first[1][:length] == second[1][:length]
+    length = min(len(first_case[1]), len(second_case[1]))
+    return first_case[0] == second_case[0] and first_case[1][:length] == second_case[1][:length]
 
 
 def accepted_cases(folder, cases):
     """Return the cases that the types and the fold accept together in one journal."""
-    chosen = []
+    chosen_cases = []
     for case in cases:
-        if any(overlap(case, earlier) for earlier in chosen):
+        if any(overlap(case, earlier_case) for earlier_case in chosen_cases):
             continue
-        if foreign.is_accepted(write_journal(folder, [*chosen, case])):
-            chosen.append(case)
-    return chosen
+        if foreign.is_accepted(write_journal(folder, [*chosen_cases, case])):
+            chosen_cases.append(case)
+    return chosen_cases
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_a_value_out_of_range_is_refused_in_one_line(tmp_path, capfd, kind, plac
 
 
 def check_sample(folder, count, seed):
-    chosen = accepted_cases(folder, random.Random(seed).sample(CASES, count))
-    assert len(chosen) > count // 10
-    received = write_journal(folder, chosen)
+    chosen_cases = accepted_cases(folder, random.Random(seed).sample(CASES, count))
+    assert len(chosen_cases) > count // 10
+    journal = write_journal(folder, chosen_cases)
     for command in foreign.COMMANDS:
-        problem = foreign.command_problem(received, command, folder / "exported")
-        assert not problem, (command, problem, [(TREES[number]["kind"], *case) for number, *case in chosen])
+        problem = foreign.command_problem(journal, command, folder / "exported")
+        assert not problem, (command, problem, [(TREES[number]["kind"], *case) for number, *case in chosen_cases])
 
 
 def test_a_journal_with_extreme_values_is_read_or_refused(tmp_path):

@@ -43,13 +43,13 @@ def evil_events():
     """A journal with hostile text in every free field: reward mode, notes, versions, commit, incidents, end."""
     mode = f"{EVIL}.py:reward"
     shapes = {"a": synthetic.Shape(accuracy=74.0, mode=mode), "b": synthetic.Shape(mode="simplified")}
-    started, *events = synthetic.Synthetic(groups=shapes).events()
-    plan = msgspec.structs.replace(started.plan, notes=(EVIL,))
+    first_event, *events = synthetic.Synthetic(groups=shapes).events()
+    plan = msgspec.structs.replace(first_event.plan, notes=(EVIL,))
     code = {"commit": EVIL, "dirty": "yes"}
     machine = {"cpu": EVIL}
-    started = msgspec.structs.replace(started, plan=plan, code=code, machine=machine, versions={"torch": EVIL})
+    first_event = msgspec.structs.replace(first_event, plan=plan, code=code, machine=machine, versions={"torch": EVIL})
     entry = Incident(category="worker_death", run_name="a/0", episode=1, detail=EVIL)
-    return [started, *events[:-1], entry, ExperimentEnded(status="failed", detail=EVIL)]
+    return [first_event, *events[:-1], entry, ExperimentEnded(status="failed", detail=EVIL)]
 
 
 @pytest.fixture(scope="module")
@@ -103,10 +103,10 @@ def test_a_markdown_report_escapes_foreign_markup(report):
     """The `git checkout` line has exactly three words for a shell."""
     text = render_markdown(report)
     assert acts(text) == set()
-    outside = re.sub(r"^( *)```sh\n.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE)
-    assert "```" not in outside
+    text_outside = re.sub(r"^( *)```sh\n.*?^\1```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert "```" not in text_outside
     for markup in ("<script", "<img", "://evil", "www.evil", "@every"):
-        assert markup not in outside
+        assert markup not in text_outside
     assert not [line for line in text.splitlines() if line.startswith("# Verdict")]
 
     (line,) = [line for line in text.splitlines() if line.startswith("git checkout")]
@@ -151,11 +151,11 @@ def test_commands_escape_control_sequences(experiment_dir, command, lines):
 @pytest.mark.parametrize("terminal", [True, False])
 def test_the_live_view_escapes_control_sequences(events, terminal):
     """The view itself only moves the cursor, sets colours and erases lines."""
-    out = StringIO()
-    with LiveView(events[0].plan, Console(file=out, force_terminal=terminal, width=120)) as view:
+    output = StringIO()
+    with LiveView(events[0].plan, Console(file=output, force_terminal=terminal, width=120)) as view:
         for event in events:
             view.observe(event)
-    text = out.getvalue()
+    text = output.getvalue()
     assert not {"\x07", "\x9b", "\u202e"} & set(text)
     assert "\x1b[2J" not in text
     assert "\x1b]" not in text
@@ -189,11 +189,13 @@ def test_names_that_are_paths_or_markup_are_refused(name):
 @pytest.mark.parametrize("path", ["../../home/x.pt", "/etc/passwd", "a/../x", "checkpoints//x", "a\n", ".x", ""])
 def test_a_worker_cannot_name_a_file_outside_the_experiment(path):
     finished = report_of(SPEC, 1)
-    evaluated = report_of(SPEC, 3)
+    evaluation_report = report_of(SPEC, 3)
     checkpoint = Checkpoint(milestone=1, file=path, sha256="0" * 64, size_bytes=1)
     for message in (
         msgspec.structs.replace(finished, checkpoint=checkpoint),
-        msgspec.structs.replace(evaluated, record=msgspec.structs.replace(evaluated.record, policy_file=path)),
+        msgspec.structs.replace(
+            evaluation_report, record=msgspec.structs.replace(evaluation_report.record, policy_file=path)
+        ),
     ):
         with pytest.raises(ProtocolError):
             decode_from_worker(encode(message))
@@ -201,8 +203,8 @@ def test_a_worker_cannot_name_a_file_outside_the_experiment(path):
 
 def test_a_journal_cannot_name_a_file_outside_the_experiment(tmp_path):
     """`logs` and `tidy --check` would read such a file of a received journal."""
-    started, *_ = evil_events()
-    (block, *later_blocks) = started.plan.blocks
+    first_event, *_ = evil_events()
+    (block, *later_blocks) = first_event.plan.blocks
     (spec, *later_runs) = block.runs
     for evil in (
         msgspec.structs.replace(spec, log_file="../../etc/passwd"),
@@ -211,17 +213,17 @@ def test_a_journal_cannot_name_a_file_outside_the_experiment(tmp_path):
         msgspec.structs.replace(spec, ref=msgspec.structs.replace(spec.ref, group_id=EVIL)),
     ):
         plan = msgspec.structs.replace(
-            started.plan, blocks=(msgspec.structs.replace(block, runs=(evil, *later_runs)), *later_blocks)
+            first_event.plan, blocks=(msgspec.structs.replace(block, runs=(evil, *later_runs)), *later_blocks)
         )
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
-        ready_journals.write(folder, [msgspec.structs.replace(started, plan=plan)])
+        ready_journals.write(folder, [msgspec.structs.replace(first_event, plan=plan)])
         result = CliRunner().invoke(cli.group, ["status", str(folder)])
         assert isinstance(result.exception, JournalError)
 
 
 def test_a_refusal_quotes_a_short_escaped_excerpt():
     hello = msgspec.msgpack.encode({"kind": EVIL * 100})
-    with pytest.raises(ProtocolError) as refused:
+    with pytest.raises(ProtocolError) as refusal:
         decode_from_worker(hello)
-    assert acts(str(refused.value)) == set()
-    assert len(str(refused.value)) < 250
+    assert acts(str(refusal.value)) == set()
+    assert len(str(refusal.value)) < 250

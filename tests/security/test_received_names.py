@@ -53,24 +53,24 @@ def caught() -> Iterator[list[str]]:
 @pytest.fixture
 def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     """Names of an importable module in the working directory, of its functions, and of files outside."""
-    outside = tmp_path / "outside"
-    (outside / MODULE).mkdir(parents=True)
-    for path in (outside / f"{MODULE}.py", outside / MODULE / "env.py"):
+    outside_folder = tmp_path / "outside"
+    (outside_folder / MODULE).mkdir(parents=True)
+    for path in (outside_folder / f"{MODULE}.py", outside_folder / MODULE / "env.py"):
         path.write_text("def make(*_): ...\n")
     (tmp_path / "received").mkdir()
-    monkeypatch.chdir(outside)
-    monkeypatch.syspath_prepend(str(outside))
-    relative = f"../outside/{MODULE}"
+    monkeypatch.chdir(outside_folder)
+    monkeypatch.syspath_prepend(str(outside_folder))
+    relative_name = f"../outside/{MODULE}"
     return (
         MODULE,
         f"{MODULE}:make",
         f"gym:{MODULE}:X-v0",
         f"gym:{MODULE}:CartPole-v1",
-        f"{outside}/{MODULE}.py:make",
-        f"{outside}/{MODULE}",
-        relative,
-        f"{relative}/env.py:make",
-        f"{relative}/env.py",
+        f"{outside_folder}/{MODULE}.py:make",
+        f"{outside_folder}/{MODULE}",
+        relative_name,
+        f"{relative_name}/env.py:make",
+        f"{relative_name}/env.py",
     )
 
 
@@ -102,17 +102,17 @@ def _fits(tree: Any, kind: type) -> bool:
 
 
 @pytest.mark.parametrize(
-    "ordered",
+    "make_order",
     [
         pytest.param(lambda: make_session(controller="wait", steps=1, n_envs=1).spec, id="growth"),
         pytest.param(lambda: gym_spec("gym:CartPole-v1", controller="random", n_envs=1, steps=1), id="gymnasium"),
     ],
 )
-def test_evaluate_neither_imports_nor_opens_names_in_a_policy(tmp_path, names, caught, ordered):
-    tree = msgspec.to_builtins(ordered())
+def test_evaluate_neither_imports_nor_opens_names_in_a_policy(tmp_path, names, caught, make_order):
+    tree = msgspec.to_builtins(make_order())
 
     def is_evaluated(paths: Sequence[tuple[Any, ...]], name: str) -> bool:
-        spec = reduce(lambda changed, path: _with(changed, path, name), paths, tree)
+        spec = reduce(lambda changed_tree, path: _with(changed_tree, path, name), paths, tree)
         state = {"format": policy_file.FORMAT, "spec": spec, "agent": None}
         durable.write(tmp_path / "received", "0.pt", state_bytes.to_bytes(state))
         try:
@@ -122,12 +122,14 @@ def test_evaluate_neither_imports_nor_opens_names_in_a_policy(tmp_path, names, c
         finally:
             assert caught == [], (paths, name)
 
-    unused: list[tuple[Any, ...]] = []  # places that an evaluation does not use, filled all at once
+    unused_paths: list[tuple[Any, ...]] = []  # places that an evaluation does not use, filled all at once
     for name in names:
-        places = [path for path in _places(tree) if path not in unused and _fits(_with(tree, path, name), RunSpec)]
-        assert places
-        is_evaluated([path for path in unused if _fits(_with(tree, path, name), RunSpec)], name)
-        unused += [path for path in places if is_evaluated([path], name)]
+        used_paths = [
+            path for path in _places(tree) if path not in unused_paths and _fits(_with(tree, path, name), RunSpec)
+        ]
+        assert used_paths
+        is_evaluated([path for path in unused_paths if _fits(_with(tree, path, name), RunSpec)], name)
+        unused_paths += [path for path in used_paths if is_evaluated([path], name)]
 
 
 def test_evaluate_imports_a_module_allowed_by_the_user(tmp_path, names, caught):
@@ -135,9 +137,9 @@ def test_evaluate_imports_a_module_allowed_by_the_user(tmp_path, names, caught):
     policy_file.save(tmp_path, spec, None)
     policy = str(tmp_path / spec.policy_file)
     with pytest.raises(ValueError, match=f"^{policy}: its task 'gym:{MODULE}:CartPole-v1' imports '{MODULE}'"):
-        evaluated(policy, importable=("another",))
+        evaluated(policy, importable_folders=("another",))
     assert caught == []
-    evaluated(policy, importable=(MODULE,))
+    evaluated(policy, importable_folders=(MODULE,))
     assert caught
     del sys.modules[MODULE]
 
@@ -169,11 +171,11 @@ READERS = (
 def _holds(events: Sequence[AnyEvent], tree: Any) -> list[AnyEvent] | None:
     """Return the journal with `tree` as its first event, or None if it is refused."""
     try:
-        changed = [msgspec.convert(tree, ExperimentStarted), *events[1:]]
-        fold(changed)
+        changed_events = [msgspec.convert(tree, ExperimentStarted), *events[1:]]
+        fold(changed_events)
     except (msgspec.ValidationError, Inconsistent):
         return None
-    return changed
+    return changed_events
 
 
 @pytest.mark.parametrize("number", range(0, 9, 3))
@@ -181,7 +183,7 @@ def test_reading_commands_neither_import_nor_open_names_in_a_journal(tmp_path, n
     """All strings that the types and the fold accept are replaced at once."""
     name = names[number]
     events = synthetic.Synthetic(replicates=2, episodes=2).events()
-    own = TrainerOrder(
+    trainer_order = TrainerOrder(
         reference="own.py",
         directory="d",
         outcome="o",
@@ -196,11 +198,11 @@ def test_reading_commands_neither_import_nor_open_names_in_a_journal(tmp_path, n
     filled = 0
     code = RewardCode(reference="own.py:f", folder="f", file="own.py", sha256="")
     for orders in tree["plan"]["blocks"][0]["runs"]:
-        orders |= {"reward_code": [msgspec.to_builtins(code)], "trainer": msgspec.to_builtins(own)}
+        orders |= {"reward_code": [msgspec.to_builtins(code)], "trainer": msgspec.to_builtins(trainer_order)}
     for path in _places(tree):
-        changed = _with(tree, path, name)
-        if not {"lanes", "device"} & set(path) and _holds(events, changed):  # which have to fit each other
-            tree = changed
+        changed_tree = _with(tree, path, name)
+        if not {"lanes", "device"} & set(path) and _holds(events, changed_tree):  # which have to fit each other
+            tree = changed_tree
             filled = filled + 1
     assert filled > 20
     folder = ready_journals.write(tmp_path / "received", _holds(events, tree))

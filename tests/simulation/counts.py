@@ -13,19 +13,21 @@ def wilson(successes: Counts, n: Floats, z: float) -> tuple[Floats, Floats]:
     """Score interval of a proportion."""
     p = successes / n
     middle = p + z**2 / (2 * n)
-    half = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    return (middle - half) / (1 + z**2 / n), (middle + half) / (1 + z**2 / n)
+    half_width = z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    return (middle - half_width) / (1 + z**2 / n), (middle + half_width) / (1 + z**2 / n)
 
 
-def paired_interval(both: Counts, first: Counts, second: Counts, neither: Counts, z: float) -> tuple[Floats, Floats]:
-    """Method 10 of Newcombe 1998 (Stat Med 17:2635); `first`: pairs in which only the first succeeded."""
-    n = (both + first + second + neither).astype(float)
-    a = both + first
-    b = both + second
+def paired_interval(
+    both_succeed: Counts, first_succeeds: Counts, second_succeeds: Counts, none_succeeds: Counts, z: float
+) -> tuple[Floats, Floats]:
+    """Method 10 of Newcombe 1998 (Stat Med 17:2635); `first_succeeds`: pairs in which only the first succeeded."""
+    n = (both_succeed + first_succeeds + second_succeeds + none_succeeds).astype(float)
+    a = both_succeed + first_succeeds
+    b = both_succeed + second_succeeds
     root = np.sqrt(a * (n - a) * b * (n - b))
-    cross = both * neither - first * second * 1.0
-    corrected = np.where(cross > 0, np.maximum(cross - n / 2, 0), cross)
-    phi = np.divide(corrected, root, out=np.zeros_like(root), where=root > 0)
+    cross = both_succeed * none_succeeds - first_succeeds * second_succeeds * 1.0
+    corrected_cross = np.where(cross > 0, np.maximum(cross - n / 2, 0), cross)
+    phi = np.divide(corrected_cross, root, out=np.zeros_like(root), where=root > 0)
     p = a / n
     q = b / n
     (p_low, p_high) = wilson(a, n, z)
@@ -37,9 +39,13 @@ def paired_interval(both: Counts, first: Counts, second: Counts, neither: Counts
     return p - q - reach(p - p_low, q_high - q), p - q + reach(p_high - p, q - q_low)
 
 
-def mcnemar(first: Counts, second: Counts) -> Floats:
+def mcnemar(first_succeeds: Counts, second_succeeds: Counts) -> Floats:
     """Exact two-sided p of as many pairs of either kind."""
-    return np.asarray(np.minimum(2 * stats.binom.cdf(np.minimum(first, second), first + second, 0.5), 1.0))
+    return np.asarray(
+        np.minimum(
+            2 * stats.binom.cdf(np.minimum(first_succeeds, second_succeeds), first_succeeds + second_succeeds, 0.5), 1.0
+        )
+    )
 
 
 def z_of(level_missed: Floats) -> float:
@@ -54,8 +60,8 @@ def claims(p: Floats, low: Floats, high: Floats, bound: float) -> Floats:
 
 def joint(p: Floats, q: Floats, phi: Floats) -> Floats:
     """[..., both, first, second, neither] chances; nan where the correlation cannot be."""
-    both = p * q + phi * np.sqrt(p * (1 - p) * q * (1 - q))
-    cells = np.stack([both, p - both, q - both, 1 - p - q + both], -1)
+    both_chance = p * q + phi * np.sqrt(p * (1 - p) * q * (1 - q))
+    cells = np.stack([both_chance, p - both_chance, q - both_chance, 1 - p - q + both_chance], -1)
     return np.where((cells < -1e-12).any(-1, keepdims=True), np.nan, np.maximum(cells, 0))
 
 

@@ -95,10 +95,10 @@ def _curve(sd: float) -> tuple[Floats, Floats]:
     skills = np.linspace(-4.0, 4.0, 401)
     weights = np.exp(-(_Z**2) / 2.0)
     weights /= weights.sum()
-    nodes, of_nodes = np.polynomial.hermite_e.hermegauss(41)
-    of_nodes = of_nodes / of_nodes.sum()
+    nodes, node_weights = np.polynomial.hermite_e.hermegauss(41)
+    node_weights = node_weights / node_weights.sum()
     mean = np.zeros(skills.size)
-    for node, weight in zip(nodes, of_nodes, strict=True):
+    for node, weight in zip(nodes, node_weights, strict=True):
         mean += weight * (special.expit(_difficulties()[:, None] + skills + sd * node) * weights[:, None]).sum(0)
     return skills, mean
 
@@ -121,19 +121,24 @@ def draw(rng: np.random.Generator, number: int, layout: Layout, law: Law) -> Sam
     for group in (0, 1):
         if group and not layout.shared:
             base = _items(rng, number, cluster)
-        own = law.interaction * rng.standard_normal((number, len(layout.sizes)), dtype=np.float32)
-        logits = (base + own[:, cluster])[:, None, :] + skills[:, group, :, None].astype(np.float32)
+        own_skills = law.interaction * rng.standard_normal((number, len(layout.sizes)), dtype=np.float32)
+        logits = (base + own_skills[:, cluster])[:, None, :] + skills[:, group, :, None].astype(np.float32)
         scores.append(_scores(rng, logits, law))
-    here = mean_score(skills, law, over_runs=False).mean(-1)
-    there = mean_score(np.array([law.shift, 0.0]), law, over_runs=True)
-    return Sample(a=scores[0], b=scores[1], true=float(there[0] - there[1]), true_here=here[:, 0] - here[:, 1])
+    means_here = mean_score(skills, law, over_runs=False).mean(-1)
+    true_means = mean_score(np.array([law.shift, 0.0]), law, over_runs=True)
+    return Sample(
+        a=scores[0],
+        b=scores[1],
+        true=float(true_means[0] - true_means[1]),
+        true_here=means_here[:, 0] - means_here[:, 1],
+    )
 
 
 def _correlated(rng: np.random.Generator, number: int, law: Law) -> Floats:
-    own = rng.standard_normal((number, 2, law.runs))
+    own_noise = rng.standard_normal((number, 2, law.runs))
     if not law.paired:
-        return own
-    return np.sqrt(0.5) * (own + rng.standard_normal((number, 1, law.runs)))
+        return own_noise
+    return np.sqrt(0.5) * (own_noise + rng.standard_normal((number, 1, law.runs)))
 
 
 def _items(rng: np.random.Generator, number: int, cluster: Ints) -> NDArray[np.float32]:
@@ -160,10 +165,10 @@ class Test:
     variance: Floats
     df: Floats
 
-    def misses(self, true: Floats | float) -> Bools:
+    def misses(self, true_difference: Floats | float) -> Bools:
         """Whether the 95 % interval does not contain the true difference."""
-        half = stats.t.isf(0.025, np.maximum(self.df, 1e-3)) * np.sqrt(self.variance)
-        return np.asarray(np.abs(self.mean - true) > half)
+        half_width = stats.t.isf(0.025, np.maximum(self.df, 1e-3)) * np.sqrt(self.variance)
+        return np.asarray(np.abs(self.mean - true_difference) > half_width)
 
 
 def tests(a: NDArray[np.floating], b: NDArray[np.floating], layout: Layout, *, paired: bool) -> dict[str, Test]:
@@ -174,12 +179,12 @@ def tests(a: NDArray[np.floating], b: NDArray[np.floating], layout: Layout, *, p
     run_a = _run_means(a, layout)
     run_b = _run_means(b, layout)
     mean = run_a.mean(1) - run_b.mean(1)
-    found = {"checkpoints": Test(mean=mean, variance=v_items, df=df_items)}
+    tests_by_level = {"checkpoints": Test(mean=mean, variance=v_items, df=df_items)}
     if layout.tasks == 1 and layout.shared:
-        found["cluster sums"] = Test(mean=mean, variance=_of_sums(mean_a - mean_b, layout), df=df_items)
+        tests_by_level["cluster sums"] = Test(mean=mean, variance=_of_sums(mean_a - mean_b, layout), df=df_items)
     runs = a.shape[1]
     if runs < 2:
-        return found
+        return tests_by_level
     if paired:
         v_runs = (run_a - run_b).var(1, ddof=1) / runs
         df_runs = np.full(mean.size, runs - 1.0)
@@ -188,9 +193,9 @@ def tests(a: NDArray[np.floating], b: NDArray[np.floating], layout: Layout, *, p
         v_b = run_b.var(1, ddof=1) / runs
         v_runs = v_a + v_b
         df_runs = _ratio(v_runs**2, (v_a**2 + v_b**2) / (runs - 1.0))
-    found["these items"] = Test(mean=mean, variance=v_runs, df=df_runs)
+    tests_by_level["these items"] = Test(mean=mean, variance=v_runs, df=df_runs)
     if runs < LEAST_RUNS:
-        return found
+        return tests_by_level
     if paired and layout.shared:
         noise = _residual(a - b, layout)
     else:
@@ -198,9 +203,9 @@ def tests(a: NDArray[np.floating], b: NDArray[np.floating], layout: Layout, *, p
     variance = np.maximum(np.maximum(v_items + v_runs - noise, v_items), v_runs)
     for name, power in (("harmonic", 1.0), ("Satterthwaite", 2.0)):
         parts = _ratio((v_items / variance) ** power, df_items) + _ratio((v_runs / variance) ** power, df_runs)
-        found[name] = Test(mean=mean, variance=variance, df=1.0 / parts)
-    found["trainings"] = found["harmonic" if runs < LEAST_RUNS_SATTERTHWAITE else "Satterthwaite"]
-    return found
+        tests_by_level[name] = Test(mean=mean, variance=variance, df=1.0 / parts)
+    tests_by_level["trainings"] = tests_by_level["harmonic" if runs < LEAST_RUNS_SATTERTHWAITE else "Satterthwaite"]
+    return tests_by_level
 
 
 def _ratio(x: Floats, y: Floats) -> Floats:
@@ -217,8 +222,8 @@ def _of_items(mean_a: Floats, mean_b: Floats, layout: Layout) -> tuple[Floats, F
             part = part - part.mean(1, keepdims=True)
             sums = np.add.reduceat(part, np.concatenate([[0], np.cumsum(sizes)[:-1]]), axis=1)
             number = sizes.sum()
-            without = -sums / (number - sizes)  # the mean without a cluster, less the mean
-            variance = (sizes.size - 1) / sizes.size * (without**2).sum(1) / layout.tasks**2
+            partial_means = -sums / (number - sizes)  # the mean without a cluster, less the mean
+            variance = (sizes.size - 1) / sizes.size * (partial_means**2).sum(1) / layout.tasks**2
             total += variance
             squares += variance**2 / (number**2 / np.sum(sizes**2) - 1)
     return total, _ratio(total**2, squares)
@@ -239,33 +244,35 @@ def _run_means(scores: NDArray[np.floating], layout: Layout) -> Floats:
 
 def _residual(scores: NDArray[np.floating], layout: Layout) -> Floats:
     """Return the variance [experiments] of a group's mean by the interaction of runs and items."""
-    found = np.zeros(len(scores))
+    variances = np.zeros(len(scores))
     runs = scores.shape[1]
     for items, sizes in layout.strata():
         part = scores[:, :, items]
         number = int(sizes.sum())
-        of_items = part.mean(1, dtype=np.float64)
-        of_runs = part.mean(2, dtype=np.float64)
+        item_means = part.mean(1, dtype=np.float64)
+        run_means = part.mean(2, dtype=np.float64)
         squares = np.einsum("eri,eri->e", part, part, dtype=np.float64)
-        squares += runs * number * of_items.mean(1) ** 2
-        squares -= runs * (of_items**2).sum(1) + number * (of_runs**2).sum(1)
-        found += squares / ((runs - 1) * (number - 1)) / (runs * number) / layout.tasks**2
-    return found
+        squares += runs * number * item_means.mean(1) ** 2
+        squares -= runs * (item_means**2).sum(1) + number * (run_means**2).sum(1)
+        variances += squares / ((runs - 1) * (number - 1)) / (runs * number) / layout.tasks**2
+    return variances
 
 
-def exact(a: NDArray[np.floating], b: NDArray[np.floating], true: Floats) -> tuple[Bools, Bools]:
+def exact(a: NDArray[np.floating], b: NDArray[np.floating], true_difference: Floats) -> tuple[Bools, Bools]:
     """Return what McNemar's exact test claims, and whether its interval misses, for one run each [experiments, items].
 
     The interval is the hull of two of Newcombe's: of all items, and of those alone on which the runs differ.
     """
-    both = (a * b).sum(1).astype(np.int64)
-    first = a.sum(1).astype(np.int64) - both
-    second = b.sum(1).astype(np.int64) - both
-    neither = a.shape[1] - both - first - second
+    both_correct = (a * b).sum(1).astype(np.int64)
+    first_correct = a.sum(1).astype(np.int64) - both_correct
+    second_correct = b.sum(1).astype(np.int64) - both_correct
+    none_correct = a.shape[1] - both_correct - first_correct - second_correct
     z = counts.z_of(np.array(0.05))
-    low, high = counts.paired_interval(both, first, second, neither, z)
-    low_alone, high_alone = counts.paired_interval(0 * both, first, second, neither + both, z)
+    low, high = counts.paired_interval(both_correct, first_correct, second_correct, none_correct, z)
+    low_alone, high_alone = counts.paired_interval(
+        0 * both_correct, first_correct, second_correct, none_correct + both_correct, z
+    )
     low = np.minimum(low, low_alone)
     high = np.maximum(high, high_alone)
-    claimed = counts.claims(counts.mcnemar(first, second), low, high, 0.05) != 0
-    return claimed, (true < low) | (high < true)
+    claimed = counts.claims(counts.mcnemar(first_correct, second_correct), low, high, 0.05) != 0
+    return claimed, (true_difference < low) | (high < true_difference)

@@ -17,10 +17,10 @@ _WEIGHT = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
 def mixture(rate: float, depth: float, sd: float = 1.0) -> Quantile:
     """A share of runs lies lower by `depth`; all vary by `sd`."""
     x = np.linspace(-depth - 7 * sd, 7 * sd, 20_001)
-    below = rate * special.ndtr((x + depth) / sd) + (1 - rate) * special.ndtr(x / sd)
-    z = special.ndtri(np.clip(below, 1e-15, 1 - 1e-15))
-    keep = np.concatenate([[True], np.diff(z) > 0])
-    return lambda value: np.interp(value, z[keep], x[keep])
+    share_below = rate * special.ndtr((x + depth) / sd) + (1 - rate) * special.ndtr(x / sd)
+    z = special.ndtri(np.clip(share_below, 1e-15, 1 - 1e-15))
+    is_rising = np.concatenate([[True], np.diff(z) > 0])
+    return lambda value: np.interp(value, z[is_rising], x[is_rising])
 
 
 def success_rate(episodes: int, chance: float = 0.7) -> Quantile:
@@ -66,8 +66,8 @@ def latent(rng: np.random.Generator, size: tuple[int, int, int], correlation: fl
     z = rng.standard_normal(size)
     if correlation:
         sign = np.where(np.arange(size[1]) % 2, np.sign(correlation), 1.0)[:, None]
-        shared = rng.standard_normal((size[0], 1, size[2]))
-        z = np.sqrt(1 - abs(correlation)) * z + sign * np.sqrt(abs(correlation)) * shared
+        shared_part = rng.standard_normal((size[0], 1, size[2]))
+        z = np.sqrt(1 - abs(correlation)) * z + sign * np.sqrt(abs(correlation)) * shared_part
     return z
 
 

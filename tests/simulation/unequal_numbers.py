@@ -45,50 +45,50 @@ def t_and_df(a: Floats, b: Floats) -> tuple[dict[str, Floats], Floats]:
     m = b.shape[1]
     var_a = a.var(axis=1, ddof=1)
     var_b = b.var(axis=1, ddof=1)
-    of_a = var_a / n
-    of_b = var_b / m
-    own = np.sqrt(of_a + of_b)
-    df = (of_a + of_b) ** 2 / (of_a**2 / (n - 1) + of_b**2 / (m - 1))
-    common = np.sqrt(((n - 1) * var_a + (m - 1) * var_b) / (n + m - 2) * (1 / n + 1 / m))
-    larger = skewed(b)
-    either = skewed(a) | skewed(b)
+    term_a = var_a / n
+    term_b = var_b / m
+    own_error = np.sqrt(term_a + term_b)
+    df = (term_a + term_b) ** 2 / (term_a**2 / (n - 1) + term_b**2 / (m - 1))
+    common_error = np.sqrt(((n - 1) * var_a + (m - 1) * var_b) / (n + m - 2) * (1 / n + 1 / m))
+    larger_is_skewed = skewed(b)
+    any_is_skewed = skewed(a) | skewed(b)
     difference = a.mean(axis=1) - b.mean(axis=1)
-    floor = np.maximum(own, common)
+    floor = np.maximum(own_error, common_error)
     errors = {
         "always": floor,
-        "larger skewed": np.where(larger, floor, own),
-        "either skewed": np.where(either, floor, own),
-        "never": own,
+        "larger skewed": np.where(larger_is_skewed, floor, own_error),
+        "either skewed": np.where(any_is_skewed, floor, own_error),
+        "never": own_error,
     }
-    for name, least in (("least 2/3", 2 / 3), ("least 3/5", 3 / 5)):
-        wide = np.sqrt(least**2 * var_b / n + of_b)
-        errors[name] = np.where(either, floor, np.maximum(own, np.minimum(common, wide)))
+    for name, least_share in (("least 2/3", 2 / 3), ("least 3/5", 3 / 5)):
+        wide_error = np.sqrt(least_share**2 * var_b / n + term_b)
+        errors[name] = np.where(any_is_skewed, floor, np.maximum(own_error, np.minimum(common_error, wide_error)))
     return {name: difference / errors[name] for name in RULES}, df
 
 
 def skewed(x: Floats) -> Bools:
     """Whether the |skewness| of the runs x [experiments, runs] is above 1/2; not if they are all equal."""
-    apart = x - x.mean(axis=1, keepdims=True)
-    return np.abs((apart**3).mean(axis=1)) > 0.5 * (apart**2).mean(axis=1) ** 1.5
+    deviations = x - x.mean(axis=1, keepdims=True)
+    return np.abs((deviations**3).mean(axis=1)) > 0.5 * (deviations**2).mean(axis=1) ** 1.5
 
 
 def rates(
-    laws: tuple[Draw, Draw], numbers: tuple[int, int], sd: float, up: float = 0.0
+    laws: tuple[Draw, Draw], numbers: tuple[int, int], sd: float, lead: float = 0.0
 ) -> dict[str, tuple[float, float]]:
     """By rule: the share (%) of two-sided p <= 0.05, and the larger share of one-sided p <= 0.05, of either side.
 
-    The SD of the larger group is `sd` times that of the smaller one, whose mean is higher by `up` of its SDs.
+    The SD of the larger group is `sd` times that of the smaller one, whose mean is higher by `lead` of its SDs.
     """
     rng = np.random.default_rng([*numbers, round(100 * sd)])
-    (few, many) = laws
+    (smaller_law, larger_law) = laws
     (n, m) = numbers
-    found, df = t_and_df(few(rng, (EXPERIMENTS, n)) + up, sd * many(rng, (EXPERIMENTS, m)))
+    t_by_rule, df = t_and_df(smaller_law(rng, (EXPERIMENTS, n)) + lead, sd * larger_law(rng, (EXPERIMENTS, m)))
     return {
         name: (
             100 * float(np.mean(2 * special.stdtr(df, -np.abs(t)) <= 0.05)),
             100 * max(float(np.mean(special.stdtr(df, side * t) <= 0.05)) for side in (1.0, -1.0)),
         )
-        for name, t in found.items()
+        for name, t in t_by_rule.items()
     }
 
 
@@ -96,16 +96,16 @@ def row(title: str, cells: list[float]) -> str:
     return f"| {title} | {' | '.join(f'{cell:.1f}' for cell in cells)} |"
 
 
-def head(first: str) -> str:
-    return f"| {first} | {' | '.join(RULES)} |\n|---|{'---|' * len(RULES)}"
+def head(first_column: str) -> str:
+    return f"| {first_column} | {' | '.join(RULES)} |\n|---|{'---|' * len(RULES)}"
 
 
 def worst(
     laws: tuple[Draw, Draw], numbers: tuple[tuple[int, int], ...], sds: tuple[float, ...], side: int
 ) -> list[float]:
     """By rule, the largest rate over numbers of runs and SDs; `side` 0: two-sided, 1: one-sided."""
-    found = [rates(laws, pair, sd) for pair in numbers for sd in sds]
-    return [max(one[name][side] for one in found) for name in RULES]
+    rates_of_designs = [rates(laws, pair, sd) for pair in numbers for sd in sds]
+    return [max(design_rates[name][side] for design_rates in rates_of_designs) for name in RULES]
 
 
 def main() -> None:
@@ -127,8 +127,8 @@ def main() -> None:
     print(head("runs, SD of the larger group"))
     for numbers in ((6, 20), (6, 40), (10, 40), (10, 100), (20, 40)):
         for sd in (1.0, 1.5, 2.0):
-            found = rates((LAWS["normal"], LAWS["normal"]), numbers, sd, 1.0)
-            print(row(f"{numbers[0]}, {numbers[1]}; {sd:g}", [found[name][0] for name in RULES]), flush=True)
+            rates_by_rule = rates((LAWS["normal"], LAWS["normal"]), numbers, sd, 1.0)
+            print(row(f"{numbers[0]}, {numbers[1]}; {sd:g}", [rates_by_rule[name][0] for name in RULES]), flush=True)
 
 
 if __name__ == "__main__":

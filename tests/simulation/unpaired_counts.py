@@ -28,8 +28,8 @@ def fisher(n: int, m: int) -> Floats:
     p = np.ones((n + 1, m + 1))
     for total in range(n + m + 1):
         a = np.arange(max(0, total - m), min(n, total) + 1)
-        likely = stats.hypergeom.pmf(a, n + m, n, total)
-        p[a, total - a] = [likely[likely <= one * (1 + 1e-7)].sum() for one in likely]
+        likelihoods = stats.hypergeom.pmf(a, n + m, n, total)
+        p[a, total - a] = [likelihoods[likelihoods <= likelihood * (1 + 1e-7)].sum() for likelihood in likelihoods]
     return p
 
 
@@ -45,12 +45,12 @@ def score(n: int, m: int) -> Floats:
 def unconditional(statistic: Floats) -> Floats:
     """The largest chance of a statistic as small as that of each table."""
     n, m = (size - 1 for size in statistic.shape)
-    ordered = np.argsort(statistic, axis=None)
-    values = np.round(statistic.ravel()[ordered], 10)
-    weight = (law(n, CHANCES)[:, :, None] * law(m, CHANCES)[:, None, :]).reshape(CHANCES.size, -1)[:, ordered]
-    largest = np.cumsum(weight, axis=1).max(axis=0)
+    order = np.argsort(statistic, axis=None)
+    values = np.round(statistic.ravel()[order], 10)
+    weight = (law(n, CHANCES)[:, :, None] * law(m, CHANCES)[:, None, :]).reshape(CHANCES.size, -1)[:, order]
+    largest_p = np.cumsum(weight, axis=1).max(axis=0)
     p = np.empty(values.size)
-    p[ordered] = largest[np.searchsorted(values, values, side="right") - 1]
+    p[order] = largest_p[np.searchsorted(values, values, side="right") - 1]
     return p.reshape(statistic.shape)
 
 
@@ -61,50 +61,59 @@ def excludes_0(n: int, m: int, bound: float) -> Bools:
     z = z_of(np.float64(bound))
     (low_a, high_a) = wilson(a, np.float64(n), z)
     (low_b, high_b) = wilson(b, np.float64(m), z)
-    apart = a / n - b / m
-    below = apart - np.hypot(a / n - low_a, high_b - b / m)
-    above = apart + np.hypot(high_a - a / n, b / m - low_b)
-    return np.asarray((below > 1e-12) | (above < -1e-12))
+    differences = a / n - b / m
+    low_limits = differences - np.hypot(a / n - low_a, high_b - b / m)
+    high_limits = differences + np.hypot(high_a - a / n, b / m - low_b)
+    return np.asarray((low_limits > 1e-12) | (high_limits < -1e-12))
 
 
 def claims(n: int, m: int, bound: float) -> dict[str, Bools]:
     """By test, which tables show a difference."""
-    exact = fisher(n, m)
-    ps = dict(zip(TESTS, (exact, unconditional(exact), unconditional(score(n, m))), strict=True))
+    fisher_p = fisher(n, m)
+    ps = dict(zip(TESTS, (fisher_p, unconditional(fisher_p), unconditional(score(n, m))), strict=True))
     return {name: (p <= bound) & excludes_0(n, m, bound) for name, p in ps.items()}
 
 
-def rate(claimed: Bools, first: Floats, second: Floats) -> Floats:
+def rate(claim_table: Bools, first_chance: Floats, second_chance: Floats) -> Floats:
     """The share (%) of experiments with a claim at these chances of the groups."""
-    n, m = (size - 1 for size in claimed.shape)
-    return 100 * ((law(n, first) @ claimed) * law(m, second)).sum(axis=1)
+    n, m = (size - 1 for size in claim_table.shape)
+    return 100 * ((law(n, first_chance) @ claim_table) * law(m, second_chance)).sum(axis=1)
 
 
-def runs_needed(first: float, second: float) -> list[str]:
+def runs_needed(first_chance: float, second_chance: float) -> list[str]:
     """By test, the least number per group from which on power is 80 %."""
     numbers = range(6, 80)
-    chance = np.array([first]), np.array([second])
-    power = [{name: float(rate(one, *chance)[0]) for name, one in claims(n, n, 0.05).items()} for n in numbers]
-    return [str(1 + max(n for n, found in zip(numbers, power, strict=True) if found[name] < 80)) for name in TESTS]
+    chance = np.array([first_chance]), np.array([second_chance])
+    power = [
+        {name: float(rate(claim_table, *chance)[0]) for name, claim_table in claims(n, n, 0.05).items()}
+        for n in numbers
+    ]
+    return [
+        str(1 + max(n for n, power_by_test in zip(numbers, power, strict=True) if power_by_test[name] < 80))
+        for name in TESTS
+    ]
 
 
 def main() -> None:
     print(f"| runs | bound | false claims: {', '.join(TESTS)} | power at 0.9 and 0.5 | at 0.5 and 0.9 |")
     print("|---|---|---|---|---|")
-    up = np.array([0.9])
-    down = np.array([0.5])
+    higher_chance = np.array([0.9])
+    lower_chance = np.array([0.5])
     for bound in (0.05, 0.05 / 3):
         for n, m in NUMBERS:
-            found = claims(n, m, bound).values()
-            wrong = " / ".join(f"{rate(one, CHANCES, CHANCES).max():.1f}" for one in found)
-            power, back = (
-                " / ".join(f"{float(rate(one, *chances)[0]):.0f}" for one in found)
-                for chances in ((up, down), (down, up))
+            claim_tables = claims(n, m, bound).values()
+            error_rates = " / ".join(f"{rate(claim_table, CHANCES, CHANCES).max():.1f}" for claim_table in claim_tables)
+            power, reverse_power = (
+                " / ".join(f"{float(rate(claim_table, *chances)[0]):.0f}" for claim_table in claim_tables)
+                for chances in ((higher_chance, lower_chance), (lower_chance, higher_chance))
             )
-            print(f"| {n}, {m} | {bound:.3f} | {wrong} | {power} | {back} |", flush=True)
+            print(f"| {n}, {m} | {bound:.3f} | {error_rates} | {power} | {reverse_power} |", flush=True)
     print(f"\n| chances | runs per group for 80 % power: {', '.join(TESTS)} |\n|---|---|")
-    for first, second in DIFFERENCES:
-        print(f"| {first:g}, {second:g} | {' / '.join(runs_needed(first, second))} |", flush=True)
+    for first_chance, second_chance in DIFFERENCES:
+        print(
+            f"| {first_chance:g}, {second_chance:g} | {' / '.join(runs_needed(first_chance, second_chance))} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ def test_simulated_bounds_equal_those_of_the_product():
     alphas = (0.05, 0.05 / 3)
     bounds = find_bounds([(0, 1)] * looks[-1], 1, looks, alphas)
     for k in range(len(looks)):
-        simulated = Rule(looks, paths=500_000).nominal(k, np.array(alphas))
-        assert [per_alpha[k] for per_alpha in bounds] == pytest.approx(simulated.tolist(), rel=0.05)
+        simulated_bounds = Rule(looks, paths=500_000).nominal(k, np.array(alphas))
+        assert [bounds_at_alpha[k] for bounds_at_alpha in bounds] == pytest.approx(simulated_bounds.tolist(), rel=0.05)
 
 
 def make_design(rule, index_pairs, **changes):
@@ -63,12 +63,12 @@ def make_design(rule, index_pairs, **changes):
     )
 
 
-def find_verdict(product_design, contrast, pairs, progress, lost=()):
+def find_verdict(product_design, contrast, pairs, progress, lost_pairs=()):
     """Return the product's verdict on one comparison."""
     question = Question(
         a=contrast.a, b=contrast.b, design=product_design, planned=max(product_design.looks, default=32), scope="task t"
     )
-    pairing = Pairing(pairs=tuple(pairs), lost=Lost(replicates=tuple(lost)))
+    pairing = Pairing(pairs=tuple(pairs), lost=Lost(replicates=tuple(lost_pairs)))
     return str(compare(question, pairing, progress, same_records=False, findings=()).verdict)
 
 
@@ -77,18 +77,18 @@ def judge_by_product(rule, x, index_pairs, *, whole):
     product_design = make_design(rule, index_pairs)
     pairs = {c: pairs_of(x[a], x[b]) for c, (a, b) in zip(product_design.comparisons, index_pairs, strict=True)}
     for contrast, progress in product_follow(product_design, pairs, x.shape[1]).items():
-        last = progress.looks[-1]
-        word = word_verdict(progress.decision == "equivalent", progress.direction, last.small)
+        last_look = progress.looks[-1]
+        word = word_verdict(progress.decision == "equivalent", progress.direction, last_look.small)
         verdict = find_verdict(product_design, contrast, pairs[contrast], progress) if whole else word
-        yield verdict, last.low, last.high, last.pairs
+        yield verdict, last_look.low, last_look.high, last_look.pairs
 
 
-def word_verdict(equivalent, direction, small):
+def word_verdict(equivalent, direction, is_small):
     """Return the verdict in the product's words."""
     if equivalent:
         return "EQUIVALENT"
     word = {1: "BETTER", -1: "WORSE", 0: "INCONCLUSIVE"}[int(direction)]
-    return f"{word}, BELOW MARGIN" if direction and small else word
+    return f"{word}, BELOW MARGIN" if direction and is_small else word
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -107,8 +107,8 @@ def test_the_product_gives_the_simulated_verdicts_and_intervals(name):
         x = np.round(x / 3) * 3 if coarse else x
         state = follow(np.stack([x[a] - x[b] for a, b in index_pairs])[None], rule, 2.0, coarse=coarse)
         for i, (word, low, high, pairs) in enumerate(judge_by_product(rule, x, index_pairs, whole=number % 10 == 0)):
-            simulated = word_verdict(state.equivalent[0, i], state.crossed[0, i], state.below[0, i])
-            assert (word, pairs) == (simulated, state.pairs[0, i]), (name, number, i)
+            simulated_verdict = word_verdict(state.equivalent[0, i], state.crossed[0, i], state.below[0, i])
+            assert (word, pairs) == (simulated_verdict, state.pairs[0, i]), (name, number, i)
             if low is not None and np.isfinite(state.low[0, i]):
                 assert (low, high) == pytest.approx((state.low[0, i], state.high[0, i]), abs=1e-6)
             counts[word] += 1
@@ -116,12 +116,12 @@ def test_the_product_gives_the_simulated_verdicts_and_intervals(name):
     assert name in ("6", "8") or {"EQUIVALENT", "BETTER, BELOW MARGIN"} & set(counts)
 
 
-@pytest.mark.parametrize("worst", [None, 20.0, 49.5])
-def test_the_product_gives_the_simulated_verdicts_with_lost_runs(worst):
+@pytest.mark.parametrize("worst_outcome", [None, 20.0, 49.5])
+def test_the_product_gives_the_simulated_verdicts_with_lost_runs(worst_outcome):
     rule = RULES["20"]
     rng = np.random.default_rng(37)
     counts = Counter()
-    product_design = make_design(rule, [(0, 1)], worst=worst)
+    product_design = make_design(rule, [(0, 1)], worst=worst_outcome)
     (contrast,) = product_design.comparisons
     for number in range(40):
         a, b = 50 + rng.standard_normal((2, 20)) * rng.choice([0.2, 1.0])
@@ -129,24 +129,26 @@ def test_the_product_gives_the_simulated_verdicts_with_lost_runs(worst):
         failed_a, failed_b = rng.random((2, 20)) < rng.choice([0.03, 0.1])
         cancelled = rng.random(20) < 0.5
         runs = Losses(*(v[None] for v in (a, b, failed_a, failed_b, cancelled)))
-        observed, with_losses = settle(runs, rule, 2.0, worst)
+        observed, state_with_losses = settle(runs, rule, 2.0, worst_outcome)
         whole = np.flatnonzero(~(failed_a | failed_b))
         pairs = pairs_of(a[whole], b[whole], whole.tolist())
         progress = product_follow(product_design, {contrast: pairs}, 20)[contrast]
         half_pairs = [
             HalfPair(
                 replicate=r,
-                a=None if fails[0] or alone else float(a[r]),
-                b=None if fails[1] or alone else float(b[r]),
-                failed_a=fails[0],
-                failed_b=fails[1],
+                a=None if failures[0] or is_single else float(a[r]),
+                b=None if failures[1] or is_single else float(b[r]),
+                failed_a=failures[0],
+                failed_b=failures[1],
                 position_a=0,
                 position_b=1,
             )
-            for r, *fails, alone in zip(range(20), failed_a.tolist(), failed_b.tolist(), cancelled, strict=True)
-            if any(fails) and r < (progress.decided_at or 20)
+            for r, *failures, is_single in zip(range(20), failed_a.tolist(), failed_b.tolist(), cancelled, strict=True)
+            if any(failures) and r < (progress.decided_at or 20)
         ]
-        words = [word_verdict(s.equivalent[0, 0], s.crossed[0, 0], s.below[0, 0]) for s in (observed, with_losses)]
+        words = [
+            word_verdict(s.equivalent[0, 0], s.crossed[0, 0], s.below[0, 0]) for s in (observed, state_with_losses)
+        ]
         assert find_verdict(product_design, contrast, pairs, progress, half_pairs) == words[1], (number, words)
         counts[f"{words[0]} -> {words[1]}" if words[0] != words[1] else words[1]] += 1
     assert {"BETTER", "BETTER -> INCONCLUSIVE", "EQUIVALENT -> INCONCLUSIVE"} <= set(counts)

@@ -14,9 +14,11 @@ from esper_ab.verdict.tuning import tune
 
 @pytest.mark.parametrize("name", names())
 def test_judging_a_golden_again_gives_the_stored_answer(name):
-    judged = list(replay(stored(name)))
-    assert judged
-    assert [line for what, before, after in judged for line in differences(before, after, what)] == []
+    judged_parts = list(replay(stored(name)))
+    assert judged_parts
+    assert [
+        line for part, stored_value, new_value in judged_parts for line in differences(stored_value, new_value, part)
+    ] == []
 
 
 PLANNED = [name for name in names() if stored(name)["kind"] in ("experiment", "joint", "planned table")]
@@ -28,8 +30,8 @@ def test_the_judge_takes_the_same_looks_as_the_coordinator(name):
     plan, observations = plan_and_observations(stored(name))
     progress = _take_looks(plan, observations)
     assert judge(plan, observations, rng_seed=SEED).progress == progress
-    in_reverse = msgspec.structs.replace(observations, rows=observations.rows[::-1])
-    assert _take_looks(plan, in_reverse) == progress
+    reversed_observations = msgspec.structs.replace(observations, rows=observations.rows[::-1])
+    assert _take_looks(plan, reversed_observations) == progress
 
 
 def _take_looks(plan, observations):
@@ -57,9 +59,10 @@ def test_a_changed_outcome_or_a_lost_run_changes_the_answer():
     golden = stored("plan_one_look")
     columns = golden["observations"]["columns"]
     for change in ({"value": 60.0}, {"value": None, "status": "failed"}):
-        changed = copy.deepcopy(golden)
-        changed["observations"]["rows"][0] = [
-            change.get(name, value) for name, value in zip(columns, changed["observations"]["rows"][0], strict=True)
+        changed_golden = copy.deepcopy(golden)
+        changed_golden["observations"]["rows"][0] = [
+            change.get(name, value)
+            for name, value in zip(columns, changed_golden["observations"]["rows"][0], strict=True)
         ]
-        ((_, before, after),) = replay(changed)
-        assert any("/headline" in line for line in differences(before, after))
+        ((_, stored_value, new_value),) = replay(changed_golden)
+        assert any("/headline" in line for line in differences(stored_value, new_value))

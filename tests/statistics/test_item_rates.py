@@ -43,30 +43,32 @@ def test_the_package_follows_the_simulated_item_rules(name, runs, paired, binary
     for experiment in range(3):
         scores = scores_of(layout, sample.a[experiment], sample.b[experiment], paired)
         for level in ("checkpoints", "trainings"):
-            found = item_difference(scores, level)
+            result = item_difference(scores, level)
             if level == "trainings" and runs < LEAST_RUNS:
-                assert found.t is None
+                assert result.t is None
                 continue
-            if found.degenerate:  # too few items differ, a rule that the simulation lacks
+            if result.degenerate:  # too few items differ, a rule that the simulation lacks
                 assert layout.items == 20
                 continue
-            of = expected[level]
-            assert found.mean == pytest.approx(of.mean[experiment], rel=1e-4)
-            assert found.se**2 == pytest.approx(of.variance[experiment], rel=1e-4)  # graded scores have 32 bits
-            assert found.df == pytest.approx(of.df[experiment], rel=1e-3)
+            simulated_test = expected[level]
+            assert result.mean == pytest.approx(simulated_test.mean[experiment], rel=1e-4)
+            assert result.se**2 == pytest.approx(
+                simulated_test.variance[experiment], rel=1e-4
+            )  # graded scores have 32 bits
+            assert result.df == pytest.approx(simulated_test.df[experiment], rel=1e-3)
 
 
 @pytest.mark.parametrize("name", EXACT)
 def test_the_simulated_exact_test_equals_that_of_the_package(name):
     law = Law(runs=1, binary=True, points=3.0, interaction=0.6, effect=5.0)
     sample = draw(np.random.default_rng(2), 20, EXACT[name], law)
-    claimed, missed = exact(sample.a[:, 0], sample.b[:, 0], sample.true_here)
-    for experiment, true in enumerate(sample.true_here):
+    is_claimed, is_missed = exact(sample.a[:, 0], sample.b[:, 0], sample.true_here)
+    for experiment, true_difference in enumerate(sample.true_here):
         a, b = (group[experiment, 0].astype(float).tolist() for group in (sample.a, sample.b))
-        found = proportions(a, b, 1.0, paired=True)
-        low, high = found.interval(0.05)
-        assert claimed[experiment] == (found.p <= 0.05 and not low <= 0.0 <= high)
-        assert missed[experiment] == (not low <= true <= high)
+        result = proportions(a, b, 1.0, paired=True)
+        low, high = result.interval(0.05)
+        assert is_claimed[experiment] == (result.p <= 0.05 and not low <= 0.0 <= high)
+        assert is_missed[experiment] == (not low <= true_difference <= high)
 
 
 def test_the_item_rates_page_shows_the_stored_numbers():
@@ -77,9 +79,9 @@ def test_the_item_rates_page_shows_the_stored_numbers():
 def test_stored_rates_of_false_claims_above_five_percent_are_listed_on_the_page():
     rates = claims(stored())
     assert len(rates) > 60
-    above = [words for words, rate in rates if rate["percent"] > limit(rate)]
+    words_above = [words for words, rate in rates if rate["percent"] > limit(rate)]
     page = PAGE.read_text(encoding="utf-8")
-    assert all(words in page for words in above)
+    assert all(words in page for words in words_above)
     assert max(rate["percent"] for _, rate in rates) <= HIGHEST
 
 
@@ -109,8 +111,8 @@ def test_stored_intervals_have_the_required_coverage():
 )
 def test_a_new_simulation_finds_at_most_five_percent_of_intervals_wrong(layout, law, level):
     number = 2_000
-    missed = simulate("anew", layout, law, number)[level]
-    assert missed / number <= 0.05 + 3 * (0.05 * 0.95 / number) ** 0.5
+    missed_count = simulate("anew", layout, law, number)[level]
+    assert missed_count / number <= 0.05 + 3 * (0.05 * 0.95 / number) ** 0.5
 
 
 @pytest.mark.parametrize("groups", [4, 9, 20])

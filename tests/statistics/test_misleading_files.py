@@ -20,9 +20,9 @@ from esper_ab.verdict.runs import Runs
 FILES = Path(__file__).parent / "files"
 
 
-def judge_file(name, worst=""):
+def judge_file(name, worst_outcome=""):
     groups = ("A", "B")
-    scales = scales_of(("",), 2.0, unit="%", worst=worst)
+    scales = scales_of(("",), 2.0, unit="%", worst=worst_outcome)
     plan = make_external_plan(groups, tuple(map(str, range(20))), scales, Rule(looks=(20,)))
     return judge(plan, read_csv(FILES / name)).comparisons[0]
 
@@ -37,10 +37,10 @@ def test_the_requirement_not_worse_than_fails_if_rare_collapses_exceed_the_margi
         require([gate], [comparison])
 
 
-@pytest.mark.parametrize("worst", ["", 0.0])
-def test_lost_runs_that_may_be_collapses_prevent_equivalence(worst):
+@pytest.mark.parametrize("worst_outcome", ["", 0.0])
+def test_lost_runs_that_may_be_collapses_prevent_equivalence(worst_outcome):
     """B lost 3 of 20 runs, which would have collapsed; the remaining runs are alike."""
-    comparison = judge_file("lost.csv", worst=worst)
+    comparison = judge_file("lost.csv", worst_outcome=worst_outcome)
     assert (str(comparison.verdict), str(comparison.unaudited)) == ("INCONCLUSIVE", "EQUIVALENT")
     for text in ("A equivalent-to B", "A not-worse-than B", "B not-worse-than A"):
         with pytest.raises(ConditionNotMet):
@@ -51,11 +51,12 @@ def test_differences_that_drift_in_clock_order_prevent_a_claim():
     """Each group is autocorrelated in clock order, which only the column `order` gives, not the seed numbers."""
     runs = read_csv(FILES / "drift.csv")
     replace = msgspec.structs.replace
-    ordered = Runs.of(replace(row, order=int(row.replicate)) for row in runs.rows)
-    unknown, drifts = (
-        explore(replace(runs, rows=rows), scales_of(("",), 2.0), Rule()).comparisons[0] for rows in (runs.rows, ordered)
+    ordered_rows = Runs.of(replace(row, order=int(row.replicate)) for row in runs.rows)
+    unordered_result, drifts = (
+        explore(replace(runs, rows=rows), scales_of(("",), 2.0), Rule()).comparisons[0]
+        for rows in (runs.rows, ordered_rows)
     )
-    assert [str(comparison.verdict) for comparison in (unknown, drifts)] == ["BETTER", "INCONCLUSIVE"]
+    assert [str(comparison.verdict) for comparison in (unordered_result, drifts)] == ["BETTER", "INCONCLUSIVE"]
     assert "drift" in drifts.headline
     assert "alternating order" in drifts.sentence
 
@@ -71,17 +72,17 @@ def test_integer_seeds_are_not_taken_for_the_clock_order():
 WAVE = np.random.default_rng(7).normal(0.0, 1.0, 20).round(2)
 
 
-def judge_ten_and_ten(after):
-    """Judge 20 planned pairs with a look after 10: the first ten have a mean of +3, the others of `after`."""
+def judge_ten_and_ten(later_mean):
+    """Judge 20 planned pairs with a look after 10: the first ten have a mean of +3, the others of `later_mean`."""
     wave = np.tile([0.3, -0.3, 0.1, -0.1, 0.2, -0.2, 0.4, -0.4, 0.0, 0.1], 2)
-    d = wave + np.repeat([3.0, after], 10)
+    d = wave + np.repeat([3.0, later_mean], 10)
     plan = make_external_plan(("a", "b"), tuple(map(str, range(20))), scales_of(("",), 1.0), Rule(looks=(10, 14, 20)))
     columns = {"group": ["a"] * 20 + ["b"] * 20, "seed": [*range(20)] * 2, "outcome": [*(60.0 + d), *[60.0] * 20]}
     return judge(plan, observations_of("runs", columns, range(2, 42))).comparisons[0]
 
 
 @pytest.mark.parametrize(
-    ("after", "verdict", "caveat"),
+    ("later_mean", "verdict", "caveat"),
     [
         (
             3.0,
@@ -95,8 +96,8 @@ def judge_ten_and_ten(after):
         ),
     ],
 )
-def test_pairs_after_the_deciding_look_are_checked_for_drift(after, verdict, caveat):
-    comparison = judge_ten_and_ten(after)
+def test_pairs_after_the_deciding_look_are_checked_for_drift(later_mean, verdict, caveat):
+    comparison = judge_ten_and_ten(later_mean)
     assert (comparison.progress.decided_at, str(comparison.verdict)) == (10, verdict)
     assert caveat in comparison.caveats
     drifts = "the differences drift over all 20 pairs, 10 of them after that look" in comparison.headline

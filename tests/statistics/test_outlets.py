@@ -42,17 +42,17 @@ EXPERIMENTS = (
 
 def make_content(name, directory):
     """Return the content of a report on a synthetic experiment with the golden's comparisons."""
-    planned, observations = plan_and_observations(stored(name))
-    synthetic = Synthetic(
-        groups={group: Shape() for group in planned.groups},
-        replicates=len(planned.replicates),
+    analysis_plan, observations = plan_and_observations(stored(name))
+    synthetic_experiment = Synthetic(
+        groups={group: Shape() for group in analysis_plan.groups},
+        replicates=len(analysis_plan.replicates),
         episodes=2,
         n_envs=2,
         eval_episodes=2,
     )
-    report_content = content(load(write(directory, synthetic.events())).history)
-    judged = judge(planned, observations, rng_seed=SEED)
-    return replace(report_content, analysis=replace(report_content.analysis, comparisons=judged.comparisons))
+    report_content = content(load(write(directory, synthetic_experiment.events())).history)
+    judged_answer = judge(analysis_plan, observations, rng_seed=SEED)
+    return replace(report_content, analysis=replace(report_content.analysis, comparisons=judged_answer.comparisons))
 
 
 def find_caveats(text):
@@ -75,7 +75,7 @@ def test_all_outputs_of_a_report_have_the_same_caveats(name, tmp_path):
     assert [warning for warning in warnings if warning not in page] == []
     status = status_text(tmp_path)
     assert {line.removeprefix("  ! ") for line in status.splitlines() if line.startswith("  ! ")} == warnings
-    assert all(f"{each.verdict}: {each.headline}" in status for each in report_content.comparisons)
+    assert all(f"{item.verdict}: {item.headline}" in status for item in report_content.comparisons)
 
 
 def test_the_examples_include_claims_with_caveats(tmp_path):

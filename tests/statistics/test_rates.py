@@ -35,20 +35,20 @@ def find_largest_rate(number: int) -> float:
 @pytest.mark.parametrize("law", [pytest.param(law, marks=() if law in FEW else pytest.mark.slow) for law in SHAPES])
 def test_equal_distributions_keep_the_five_percent_error_rate(law, plan):
     """Counts any false claim, any passed gate for a group worse by the margin, and any interval that misses."""
-    groups, against, rule = PLANS[plan]
-    index_pairs = comparisons(groups, against)
+    groups, control, rule = PLANS[plan]
+    index_pairs = comparisons(groups, control)
     number = 2_000
-    first, second = np.array(index_pairs).T
-    for up in (np.zeros(groups), MARGIN * (np.arange(groups) == 0)):
+    first_group, second_group = np.array(index_pairs).T
+    for lead in (np.zeros(groups), MARGIN * (np.arange(groups) == 0)):
         rng = np.random.default_rng([36, *f"{law} {plan}".encode()])
-        x = runs(law, latent(rng, (number, groups, rule.looks[-1]), 0.5)) * 1.6 + up[:, None]
-        state = follow(x[:, first] - x[:, second], rule, MARGIN, coarse=law.startswith("success"))
-        true = up[first]
-        true = true - up[second]
+        x = runs(law, latent(rng, (number, groups, rule.looks[-1]), 0.5)) * 1.6 + lead[:, None]
+        state = follow(x[:, first_group] - x[:, second_group], rule, MARGIN, coarse=law.startswith("success"))
+        true_difference = lead[first_group]
+        true_difference = true_difference - lead[second_group]
         gate_a, gate_b = state.not_worse(MARGIN)
-        open_ = (gate_a & (true <= -MARGIN)) | (gate_b & (true >= MARGIN))
-        missed = (true < state.first_low) | (state.first_high < true)
-        for errors in (false_claims(state, true, MARGIN), open_, missed):
+        open_ = (gate_a & (true_difference <= -MARGIN)) | (gate_b & (true_difference >= MARGIN))
+        is_missed = (true_difference < state.first_low) | (state.first_high < true_difference)
+        for errors in (false_claims(state, true_difference, MARGIN), open_, is_missed):
             assert errors.any(1).mean() <= find_largest_rate(number)
 
 
@@ -59,11 +59,11 @@ def test_differences_of_two_values_keep_the_five_percent_error_rate(pairs):
     number = 10_000
     d = rng.choice([-80.0, 80.0], (number, 1, pairs)) + rng.standard_normal((number, 1, pairs))
     rule = Rule((pairs,))
-    alone = rule.critical(0, np.array([ALPHA]))[0][pairs]
-    backed = follow(d, rule, MARGIN)
+    critical_t = rule.critical(0, np.array([ALPHA]))[0][pairs]
+    state = follow(d, rule, MARGIN)
     t = np.abs(d.mean(-1)) / d.std(-1, ddof=1) * pairs**0.5
-    assert (backed.crossed != 0).mean() <= find_largest_rate(number)
-    assert (t >= alone).mean() > 0.05 * (pairs != 10)
+    assert (state.crossed != 0).mean() <= find_largest_rate(number)
+    assert (t >= critical_t).mean() > 0.05 * (pairs != 10)
 
 
 CRASHES = {  # share of A's runs that crash instead of collapsing, depth of a collapse, how much lower A is
@@ -75,19 +75,19 @@ CRASHES = {  # share of A's runs that crash instead of collapsing, depth of a co
 
 @pytest.mark.parametrize("name", CRASHES)
 def test_lost_runs_cause_no_false_claims(name):
-    chance, depth, lower = CRASHES[name]
+    chance, depth, offset = CRASHES[name]
     rule = make_rule(20)
     rng = np.random.default_rng(37)
-    x, crashed = collapsing(rng, (2_000, 2, 20), 0.9, chance, depth)
-    lossy = Losses(x[:, 0] - lower, x[:, 1], crashed[:, 0], crashed[:, 1], rng.random((2_000, 20)) < 0.5)
-    observed, with_losses = settle(lossy, rule, MARGIN, -depth)
-    lost = (crashed[:, 0] & (np.arange(20) < np.array(rule.looks)[observed.look])).any(1)  # before the last look
-    wrong = [
-        (s.crossed[:, 0] > 0) if not lower else (s.equivalent | s.below | s.not_worse(MARGIN)[0])[:, 0]
-        for s in (observed, with_losses)
+    x, crash_mask = collapsing(rng, (2_000, 2, 20), 0.9, chance, depth)
+    losses = Losses(x[:, 0] - offset, x[:, 1], crash_mask[:, 0], crash_mask[:, 1], rng.random((2_000, 20)) < 0.5)
+    observed, state_with_losses = settle(losses, rule, MARGIN, -depth)
+    has_loss = (crash_mask[:, 0] & (np.arange(20) < np.array(rule.looks)[observed.look])).any(1)  # before the last look
+    wrong_claims = [
+        (s.crossed[:, 0] > 0) if not offset else (s.equivalent | s.below | s.not_worse(MARGIN)[0])[:, 0]
+        for s in (observed, state_with_losses)
     ]
-    assert wrong[1][lost].mean() <= ALPHA
-    assert wrong[0][lost].mean() > 0.2  # the pairs alone
+    assert wrong_claims[1][has_loss].mean() <= ALPHA
+    assert wrong_claims[0][has_loss].mean() > 0.2  # the pairs alone
 
 
 @pytest.mark.parametrize("pairs", [10, 20])
@@ -97,18 +97,18 @@ def test_binary_outcomes_keep_the_planned_error_rate(pairs, correlation):
     a, b = (x.ravel() for x in np.meshgrid(*[np.round(np.arange(0.05, 0.96, 0.05), 2)] * 2))
     table = counts.tables(pairs)
     cells = counts.joint(a, b, np.array(correlation))
-    keep = ~np.isnan(cells[:, 0])
-    law = counts.chances(table, cells[keep])
-    true = (a - b)[keep]
+    is_valid = ~np.isnan(cells[:, 0])
+    law = counts.chances(table, cells[is_valid])
+    true_difference = (a - b)[is_valid]
     low, high = counts.paired_interval(*table.T, counts.z_of(np.array(ALPHA)))
-    claimed = counts.claims(counts.mcnemar(table[:, 1], table[:, 2]), low, high, ALPHA)
-    assert (law @ (claimed != 0))[np.isclose(true, 0)].max() <= ALPHA
-    cover = (law * ((low <= true[:, None] + 1e-12) & (true[:, None] <= high + 1e-12))).sum(1)
+    claim_signs = counts.claims(counts.mcnemar(table[:, 1], table[:, 2]), low, high, ALPHA)
+    assert (law @ (claim_signs != 0))[np.isclose(true_difference, 0)].max() <= ALPHA
+    cover = (law * ((low <= true_difference[:, None] + 1e-12) & (true_difference[:, None] <= high + 1e-12))).sum(1)
     assert cover.mean() >= 0.946
 
 
-@pytest.mark.parametrize(("effect", "capped"), [(0.0, 14.7), (0.5, 4.0), (0.75, 2.1), (1.0, 1.2)])
-def test_the_drift_check_withholds_the_documented_share_of_early_claims(effect, capped):
+@pytest.mark.parametrize(("effect", "capped_percent"), [(0.0, 14.7), (0.5, 4.0), (0.75, 2.1), (1.0, 1.2)])
+def test_the_drift_check_withholds_the_documented_share_of_early_claims(effect, capped_percent):
     """Looks after 10, 14 and 20 pairs, all pairs exist and are independent: docs/internals/verdict-rules.md."""
     rng = np.random.default_rng(20)
     number = 400_000 if effect < 0.5 else 100_000
@@ -116,7 +116,7 @@ def test_the_drift_check_withholds_the_documented_share_of_early_claims(effect, 
     early = np.abs(d[:, :10].mean(1) / d[:, :10].std(1, ddof=1)) * np.sqrt(10) >= stats.t.isf(0.00305 / 2, 9)
     d = d[early]
     share = 100.0 * float(np.mean(_drifts(d)))
-    assert share == pytest.approx(capped, abs=4.0 * np.sqrt(capped * (100.0 - capped) / len(d)))
+    assert share == pytest.approx(capped_percent, abs=4.0 * np.sqrt(capped_percent * (100.0 - capped_percent) / len(d)))
 
 
 def _drifts(d):
@@ -125,8 +125,8 @@ def _drifts(d):
     x = np.arange(n) - (n - 1) / 2
     e = d - d.mean(1, keepdims=True)
     slope = e @ x / (x @ x)
-    rest = ((e**2).sum(1) - slope**2 * (x @ x)) / (n - 2)
-    trend = 2.0 * stats.t.sf(np.abs(slope) / np.sqrt(rest / (x @ x)), n - 2)
+    residual_variance = ((e**2).sum(1) - slope**2 * (x @ x)) / (n - 2)
+    trend = 2.0 * stats.t.sf(np.abs(slope) / np.sqrt(residual_variance / (x @ x)), n - 2)
     r = (e[:, 1:] * e[:, :-1]).sum(1) / (e**2).sum(1)
     z = (r + 1.0 / n) * n * np.sqrt(n - 1) / (n - 2)
     return (trend <= 0.005) | (stats.norm.sf(z) <= 0.005)

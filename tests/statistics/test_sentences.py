@@ -11,9 +11,9 @@ from esper_ab.verdict.verdict import Verdict
 
 @pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.slow) for number in range(1, 5))])
 def test_the_words_of_generated_comparisons_match_their_numbers(number):
-    seen, broken = sentences.check(12, number)
-    assert broken == []
-    assert {str(verdict) for verdict in Verdict} - set(seen) <= {"WORSE, BELOW MARGIN"}
+    verdict_counts, problems = sentences.check(12, number)
+    assert problems == []
+    assert {str(verdict) for verdict in Verdict} - set(verdict_counts) <= {"WORSE, BELOW MARGIN"}
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,9 @@ def _cpu_flags() -> list[str]:
     return []
 
 
-def _doing(what: str) -> None:
+def _doing(activity: str) -> None:
     """Report on stderr what this process is doing now; before the first report it is importing torch."""
-    sys.stderr.write(f"{DOING}{what}\n")
+    sys.stderr.write(f"{DOING}{activity}\n")
     sys.stderr.flush()
 
 

@@ -12,16 +12,18 @@ from esper_ab.contracts.settings import Arithmetic
 from workers.devices import pinned
 
 
-def seen_gpus(visible: str | None) -> list[tuple[str, Any]]:
-    """Return the name and the torch properties of each NVIDIA GPU, in order. `visible`: CUDA_VISIBLE_DEVICES, if set.
+def seen_gpus(visible_variable: str | None) -> list[tuple[str, Any]]:
+    """Return the name and the torch properties of each NVIDIA GPU, in order.
 
-    The list is empty if `visible` names a MIG instance together with any further device.
+    `visible_variable`: CUDA_VISIBLE_DEVICES, if set.
+
+    The list is empty if `visible_variable` names a MIG instance together with any further device.
     """
     count = 0
-    if torch.version.cuda and not is_beyond_one_instance(visible):
+    if torch.version.cuda and not is_beyond_one_instance(visible_variable):
         count = torch.cuda.device_count()
     gpus = [torch.cuda.get_device_properties(index) for index in range(count)]
-    names = gpu_names([str(gpu.uuid) for gpu in gpus], visible)
+    names = gpu_names([str(gpu.uuid) for gpu in gpus], visible_variable)
     return list(zip(names, gpus, strict=True))
 
 
@@ -44,7 +46,7 @@ def torch_devices(names: tuple[str, ...]) -> dict[str, torch.device]:
 
 def device_here(name: str) -> torch.device:
     """Return the torch device that plans call `name`; ValueError if this machine does not have it."""
-    available = ("cpu", *(f"cuda:{index}" for index in range(len(seen_gpus(None)))))
-    if name not in available:
-        raise ValueError(f"no device {name!r} here; available: {', '.join(available)}")
+    available_devices = ("cpu", *(f"cuda:{index}" for index in range(len(seen_gpus(None)))))
+    if name not in available_devices:
+        raise ValueError(f"no device {name!r} here; available: {', '.join(available_devices)}")
     return torch.device(name)

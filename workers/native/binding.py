@@ -122,21 +122,23 @@ STRUCTS = (HostStruct, LayerStruct, SeedStruct, SplitStruct, RuleStruct, Network
 
 def layout(structs: Iterable[type[ctypes.Structure]], lanes: int) -> dict[str, int]:
     """Return LANES, the size of each struct, and the offset of each field in bytes, by their names in src/api.h."""
-    places = {"LANES": lanes}
+    constants = {"LANES": lanes}
     for struct in structs:
         name = "Esper" + struct.__name__.removesuffix("Struct")
-        places[name] = ctypes.sizeof(struct)
-        places |= {f"{name}.{field}": getattr(struct, field).offset for field, *_ in struct._fields_}
-    return places
+        constants[name] = ctypes.sizeof(struct)
+        constants |= {f"{name}.{field}": getattr(struct, field).offset for field, *_ in struct._fields_}
+    return constants
 
 
-def declare(library: ctypes.CDLL, ours: dict[str, int]) -> None:
-    """Declare the types of the library's functions; ValueError if the library's layout differs from `ours`."""
+def declare(library: ctypes.CDLL, expected_layout: dict[str, int]) -> None:
+    """Declare the types of the library's functions; ValueError if its layout differs from `expected_layout`."""
     library.esper_layout.restype = ctypes.POINTER(FieldStruct)
     fields = library.esper_layout()
-    theirs = {field.name.decode(): field.at for field in takewhile(lambda field: field.name, fields)}
-    if differ := {name for name, _ in theirs.items() ^ ours.items()}:
-        raise ValueError(f"these structs differ between the kernel and its caller: {', '.join(sorted(differ))}")
+    library_layout = {field.name.decode(): field.at for field in takewhile(lambda field: field.name, fields)}
+    if differing_names := {name for name, _ in library_layout.items() ^ expected_layout.items()}:
+        raise ValueError(
+            f"these structs differ between the kernel and its caller: {', '.join(sorted(differing_names))}"
+        )
     network, split, tree, rule = map(ctypes.POINTER, (NetworkStruct, SplitStruct, TreeStruct, RuleStruct))
     library.esper_open.argtypes = [ctypes.POINTER(HostStruct), Int, ctypes.POINTER(Pointer)]
     library.esper_close.restype = None
@@ -147,8 +149,8 @@ def declare(library: ctypes.CDLL, ours: dict[str, int]) -> None:
 
 def pointers(addresses: Iterable[int]) -> ctypes.Array[ctypes.c_void_p]:
     """Return an array of pointers for the kernel; the memory that they point to must outlive the kernel's call."""
-    listed = list(addresses)
-    return (Pointer * len(listed))(*listed)
+    address_list = list(addresses)
+    return (Pointer * len(address_list))(*address_list)
 
 
 def checked(status: int) -> None:
@@ -170,26 +172,26 @@ class Workspaces:
         self._border = border
         self._free: queue.SimpleQueue[int] = queue.SimpleQueue()
 
-    def train(
-        self, rule: RuleStruct, network: NetworkStruct, split: SplitStruct, order: Ints, measured: Floats
-    ) -> None:
-        """Train one epoch in `order` [samples]; write sum of losses and number of correct samples to `measured` [2].
+    def train(self, rule: RuleStruct, network: NetworkStruct, split: SplitStruct, order: Ints, results: Floats) -> None:
+        """Train one epoch in `order` [samples]; write sum of losses and number of correct samples to `results` [2].
 
         Raises MemoryError or ValueError if the kernel reports an error.
         """
         with self._one() as workspace:
             refs = map(ctypes.byref, (rule, network, split))
-            checked(self._library.esper_train(workspace, *refs, order.ctypes.data, measured.ctypes.data))
+            checked(self._library.esper_train(workspace, *refs, order.ctypes.data, results.ctypes.data))
 
-    def measure(self, network: NetworkStruct, split: SplitStruct, tree: TreeStruct, right: Ints, loss: Floats) -> None:
-        """Evaluate: write each configuration's number of correct samples to `right` [rows].
+    def measure(
+        self, network: NetworkStruct, split: SplitStruct, tree: TreeStruct, correct_counts: Ints, loss: Floats
+    ) -> None:
+        """Evaluate: write each configuration's number of correct samples to `correct_counts` [rows].
 
         The sum of the real network's losses is written to `loss` [1]. Raises MemoryError or ValueError if the kernel
         reports an error.
         """
         with self._one() as workspace:
             refs = map(ctypes.byref, (network, split, tree))
-            checked(self._library.esper_measure(workspace, *refs, right.ctypes.data, loss.ctypes.data))
+            checked(self._library.esper_measure(workspace, *refs, correct_counts.ctypes.data, loss.ctypes.data))
 
     @contextmanager
     def _one(self) -> Iterator[int]:
@@ -197,9 +199,9 @@ class Workspaces:
         try:
             workspace = self._free.get_nowait()
         except queue.Empty:
-            opened = Pointer()
-            checked(self._library.esper_open(ctypes.byref(self._host), self._border, ctypes.byref(opened)))
-            workspace = opened.value or 0
+            new_workspace = Pointer()
+            checked(self._library.esper_open(ctypes.byref(self._host), self._border, ctypes.byref(new_workspace)))
+            workspace = new_workspace.value or 0
         try:
             yield workspace
         finally:

@@ -130,15 +130,15 @@ def make(width: str, folder: Path, source: Path = HERE) -> None:
     # Names instead of paths, so that no path gets into the library.
     units = [path.name for path in sources(source) if path.suffix == ".cpp"]
     exports = [f"-Wl,--version-script={path.name}" for path in sources(source) if path.suffix == ".map" and _READS_MAPS]
-    made = target.with_suffix(f".{os.getpid()}")
+    draft = target.with_suffix(f".{os.getpid()}")
     try:
-        _run([*compiler, *flags(width), *units, *exports, "-o", str(made.resolve())], source / "src")
+        _run([*compiler, *flags(width), *units, *exports, "-o", str(draft.resolve())], source / "src")
         record = BuildRecord(
-            compiler=version, flags=" ".join(flags(width)), sources=sources_sha256(source), library=_sha256(made)
+            compiler=version, flags=" ".join(flags(width)), sources=sources_sha256(source), library=_sha256(draft)
         )
-        made.replace(target)  # not written over, because a process may be using it
+        draft.replace(target)  # not written over, because a process may be using it
     finally:
-        made.unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
     target.with_suffix(".json").write_text(json.dumps(asdict(record), indent=1) + "\n", encoding="utf-8")
 
 
@@ -158,8 +158,8 @@ def check(width: str, folder: Path = HERE) -> BuildRecord:
 
 def _compiler() -> list[str]:
     """Return the command of the C++ compiler: $CXX, or the first one found."""
-    if asked := shlex.split(os.environ.get("CXX", "")):
-        return asked
+    if named_compiler := shlex.split(os.environ.get("CXX", "")):
+        return named_compiler
     compiler = next((path for name in _COMPILERS if (path := shutil.which(name))), None)
     if compiler is None:
         raise CannotBuild(f"no C++ compiler: neither $CXX nor {', '.join(_COMPILERS)}")
@@ -169,12 +169,12 @@ def _compiler() -> list[str]:
 def _run(command: list[str], folder: Path | None = None) -> str:
     """Run a compiler command and return its output; CannotBuild if it fails."""
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        process = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotBuild(f"{command[0]}: {error}") from None
-    if done.returncode:
-        raise CannotBuild(f"`{shlex.join(command)}` ended with {done.returncode}: {done.stderr.strip()}")
-    return done.stdout
+    if process.returncode:
+        raise CannotBuild(f"`{shlex.join(command)}` ended with {process.returncode}: {process.stderr.strip()}")
+    return process.stdout
 
 
 def _sha256(path: Path) -> str:

@@ -47,15 +47,15 @@ def known_answer(library: ctypes.CDLL) -> str:
     """Return the sha256 of losses, hits, moments and parameters after one epoch; ValueError if the kernel fails."""
     images = _numbers(0, _SAMPLES * _EACH, 1.5, 0.5)
     host = _numbers(1, _HOST_WIDTH, 0.5, 0.0)
-    first = _numbers(2, _FIRST_WIDTH, 0.5, 0.1)
-    second = _numbers(3, _SECOND_WIDTH, 0.3, 0.0)
-    momenta = [np.zeros_like(row) for row in (host, first, second)]
+    first_rows = _numbers(2, _FIRST_WIDTH, 0.5, 0.1)
+    second_rows = _numbers(3, _SECOND_WIDTH, 0.3, 0.0)
+    momenta = [np.zeros_like(row) for row in (host, first_rows, second_rows)]
     mean = [np.zeros(c, np.float32) for c in (4, 8)]
     var = [np.ones(c, np.float32) for c in (4, 8)]
     steps = np.arange(_SAMPLES)
     labels = 5 * steps % _HOST.classes
     order = (7 * steps + 3) % _SAMPLES
-    seeds = _seeds(first, second, momenta[1:])
+    seeds = _seeds(first_rows, second_rows, momenta[1:])
     network = binding.NetworkStruct(
         values=host.ctypes.data,
         momentum=momenta[0].ctypes.data,
@@ -71,21 +71,33 @@ def known_answer(library: ctypes.CDLL) -> str:
     tree = binding.TreeStruct(
         rows=(binding.Int * 2)(*_ROWS), parents=_pointers(_PARENTS), on=_pointers(_ON), real=_REAL
     )
-    measured = np.zeros(2)
+    training_results = np.zeros(2)
     loss = np.zeros(1)
-    right = np.zeros(_ROWS[-1], np.int64)
+    correct_counts = np.zeros(_ROWS[-1], np.int64)
     workspaces = binding.Workspaces(library, _HOST, border=1)
-    workspaces.train(rule, network, split, order, measured)
-    workspaces.measure(network, split, tree, right, loss)
-    parts: list[NDArray[Any]] = [measured, loss, right, *mean, *var, host, first, second, *momenta]
+    workspaces.train(rule, network, split, order, training_results)
+    workspaces.measure(network, split, tree, correct_counts, loss)
+    parts: list[NDArray[Any]] = [
+        training_results,
+        loss,
+        correct_counts,
+        *mean,
+        *var,
+        host,
+        first_rows,
+        second_rows,
+        *momenta,
+    ]
     return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
 
 
-def _seeds(first: Floats32, second: Floats32, momenta: Sequence[Floats32]) -> ctypes.Array[binding.SeedStruct]:
+def _seeds(
+    first_rows: Floats32, second_rows: Floats32, momenta: Sequence[Floats32]
+) -> ctypes.Array[binding.SeedStruct]:
     """Return the two seeds, whose parameters and momenta stay in these arrays."""
     return (binding.SeedStruct * 2)(
         binding.SeedStruct(
-            values=first.ctypes.data,
+            values=first_rows.ctypes.data,
             momentum=momenta[0].ctypes.data,
             layers=_chain(_FIRST),
             n_layers=len(_FIRST),
@@ -97,7 +109,7 @@ def _seeds(first: Floats32, second: Floats32, momenta: Sequence[Floats32]) -> ct
             alpha=0.6,
         ),
         binding.SeedStruct(
-            values=second.ctypes.data,
+            values=second_rows.ctypes.data,
             momentum=momenta[1].ctypes.data,
             layers=_chain(_SECOND),
             n_layers=len(_SECOND),
@@ -111,7 +123,7 @@ def _seeds(first: Floats32, second: Floats32, momenta: Sequence[Floats32]) -> ct
 
 
 def _chain(layers: tuple[tuple[int, int, int, int, tuple[int, ...]], ...]) -> ctypes.Array[LayerStruct]:
-    return (LayerStruct * len(layers))(*(LayerStruct(*numbers, at) for *numbers, at in layers))
+    return (LayerStruct * len(layers))(*(LayerStruct(*numbers, offsets) for *numbers, offsets in layers))
 
 
 def _pointers(arrays: Iterable[NDArray[Any]]) -> ctypes.Array[ctypes.c_void_p]:
@@ -121,5 +133,5 @@ def _pointers(arrays: Iterable[NDArray[Any]]) -> ctypes.Array[ctypes.c_void_p]:
 def _numbers(draw: int, count: int, scale: float, centre: float) -> Floats32:
     """Return float32 numbers around `centre`, made of integers and therefore the same on every machine."""
     steps = np.arange(1, count + 1, dtype=np.int64) + 9973 * draw
-    mixed = (steps * steps * 40503 + steps * 48271) % 65521
-    return (mixed.astype(np.float32) / np.float32(32768) - np.float32(1)) * np.float32(scale) + np.float32(centre)
+    mixed_steps = (steps * steps * 40503 + steps * 48271) % 65521
+    return (mixed_steps.astype(np.float32) / np.float32(32768) - np.float32(1)) * np.float32(scale) + np.float32(centre)

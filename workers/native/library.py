@@ -35,12 +35,12 @@ def runnable() -> tuple[str, ...]:
     The processor's capability is the one that torch reports, which ATEN_CPU_CAPABILITY can lower.
     """
     capability = torch.backends.cpu.get_cpu_capability()
-    lacking: tuple[str, ...] = ("avx512", "avx2")
+    missing_widths: tuple[str, ...] = ("avx512", "avx2")
     if capability == "AVX2":
-        lacking = ("avx512",)
+        missing_widths = ("avx512",)
     elif capability.startswith("AVX512"):
-        lacking = ()
-    return tuple(width for width in build.built_here() if width not in lacking)
+        missing_widths = ()
+    return tuple(width for width in build.built_here() if width not in missing_widths)
 
 
 def kernels() -> tuple[Kernel, ...]:
@@ -77,7 +77,7 @@ def check(arithmetic: Arithmetic) -> None:
 def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.BuildRecord]:
     """Load a width's library, once per process; Unusable unless its record and its known answer are right."""
     if width not in runnable():
-        names = ", ".join(_PREFIX + possible for possible in runnable())
+        names = ", ".join(_PREFIX + width_name for width_name in runnable())
         raise Unusable(
             f"kernel {_PREFIX}{width} cannot run here: torch finds {torch.backends.cpu.get_cpu_capability()} "
             f"(ATEN_CPU_CAPABILITY can lower it), which goes with {names}",

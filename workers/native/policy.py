@@ -97,11 +97,11 @@ def _address(array: NDArray[Any], kind: np.dtype[Any], shape: tuple[int, ...]) -
     return array.ctypes.data
 
 
-def _copy(array: NDArray[Any], to: NDArray[Any]) -> None:
+def _copy(array: NDArray[Any], target: NDArray[Any]) -> None:
     """Copy without broadcasting; ValueError if the shapes differ."""
-    if array.shape != to.shape:
-        raise ValueError(f"the policy refuses an array {array.shape}, not {to.shape}")
-    to[...] = array
+    if array.shape != target.shape:
+        raise ValueError(f"the policy refuses an array {array.shape}, not {target.shape}")
+    target[...] = array
 
 
 class NativePolicy(ActorCritic):
@@ -114,17 +114,17 @@ class NativePolicy(ActorCritic):
         super().__init__(shape)
         self._library = _declared(library)
         self._handle = Pointer()
-        initial = initial_weights(shape, rng)
-        ends = np.cumsum([weight.size for weight in initial.values()])
+        initial_values = initial_weights(shape, rng)
+        ends = np.cumsum([weight.size for weight in initial_values.values()])
         # Kept alive for the library, which writes to it: weights, and Adam's running means.
         self._flat = np.zeros((3, -(-int(ends[-1]) // _UNIT) * _UNIT), dtype=np.float32)
         self.weights = {}
         self.means = {}
         self.squares = {}
-        for (name, weight), end in zip(initial.items(), ends.tolist(), strict=True):
-            own = slice(end - weight.size, end)
+        for (name, weight), end in zip(initial_values.items(), ends.tolist(), strict=True):
+            own_columns = slice(end - weight.size, end)
             self.weights[name], self.means[name], self.squares[name] = (
-                flat[own].reshape(weight.shape) for flat in self._flat
+                flat_array[own_columns].reshape(weight.shape) for flat_array in self._flat
             )
         head_sizes = (Int * len(shape.head_sizes))(*shape.head_sizes)
         sizes = _Sizes(
@@ -135,10 +135,10 @@ class NativePolicy(ActorCritic):
             len(head_sizes),
             head_sizes,
         )
-        memory = _Memory(*(flat.ctypes.data for flat in self._flat), ends[-1])
-        opened = library.esper_policy_open(ctypes.byref(sizes), ctypes.byref(memory), ctypes.byref(self._handle))
-        _checked(opened)
-        for name, weight in initial.items():
+        memory = _Memory(*(flat_array.ctypes.data for flat_array in self._flat), ends[-1])
+        status = library.esper_policy_open(ctypes.byref(sizes), ctypes.byref(memory), ctypes.byref(self._handle))
+        _checked(status)
+        for name, weight in initial_values.items():
             self.weights[name][...] = weight
         self.changed()
         self._decisions = len(shape.head_sizes) or shape.dimensions
@@ -156,56 +156,64 @@ class NativePolicy(ActorCritic):
         """Have the library read the weights again."""
         self._library.esper_policy_changed(self._handle)
 
-    def decide(self, seen: Floats32, memory: Floats32, masks: Masks | None, uniforms: Floats | None) -> Decision:
+    def decide(
+        self, observations: Floats32, memory: Floats32, masks: Masks | None, uniforms: Floats | None
+    ) -> Decision:
         """Decide as `ActorCritic` says."""
-        self._forward(seen, memory, advance=True)
+        self._forward(observations, memory, advance=True)
         self._step.uniforms = None if uniforms is None else self._uniforms_at
         if uniforms is not None:
             _copy(uniforms, self._uniforms)
-        valid = None
+        valid_masks = None
         if masks is None or self.shape.dimensions:
             _checked(self._library.esper_policy_choose(self._handle, self._step, 0, self._decisions, None))
         else:
-            valid = all_false((*self._actions.shape, self._widest))
+            valid_masks = all_false((*self._actions.shape, self._widest))
             for head, size in enumerate(self.shape.head_sizes):
-                valid[:, head, :size] = masks.mask(head, self._actions[:, :head])
-                _checked(self._library.esper_policy_choose(self._handle, self._step, head, 1, valid.ctypes.data))
-        return Decision(self._actions.copy(), valid, self._log_probs.copy(), self._values.copy())
+                valid_masks[:, head, :size] = masks.mask(head, self._actions[:, :head])
+                _checked(self._library.esper_policy_choose(self._handle, self._step, head, 1, valid_masks.ctypes.data))
+        return Decision(self._actions.copy(), valid_masks, self._log_probs.copy(), self._values.copy())
 
-    def values(self, seen: Floats32, memory: Floats32) -> Floats:
+    def values(self, observations: Floats32, memory: Floats32) -> Floats:
         """Return normalised values as `ActorCritic` says."""
-        self._forward(seen, memory, advance=False)
+        self._forward(observations, memory, advance=False)
         return self._values.copy()
 
     def evaluate(self, batch: Batch) -> Outputs:
         """Apply the network as `ActorCritic` says."""
-        given = self._places(batch)
+        batch_struct = self._places(batch)
         count = int(np.count_nonzero(batch.valid))
         outputs = Outputs(np.empty(count), np.empty((count, self._decisions)), np.empty(count))
-        _checked(self._library.esper_policy_evaluate(self._handle, given, *(part.ctypes.data for part in outputs)))
+        _checked(
+            self._library.esper_policy_evaluate(self._handle, batch_struct, *(part.ctypes.data for part in outputs))
+        )
         return outputs
 
     def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
         """Take one step as `ActorCritic` says."""
-        given = self._places(batch)
-        learnt = _Learnt()
+        batch_struct = self._places(batch)
+        learnt_struct = _Learnt()
         count = len(sequences)
-        at = _address(sequences, _INT, (count,))
-        how = _Rule(**vars(rule))
-        _checked(self._library.esper_policy_learn(self._handle, given, at, count, how, self.steps, learnt))
-        numbers = {name: getattr(learnt, name) for name in _NUMBERS.split()}
-        self.steps += learnt.end == _STEPPED
-        if learnt.end == _BEYOND_KL:
+        sequence_address = _address(sequences, _INT, (count,))
+        rule_struct = _Rule(**vars(rule))
+        _checked(
+            self._library.esper_policy_learn(
+                self._handle, batch_struct, sequence_address, count, rule_struct, self.steps, learnt_struct
+            )
+        )
+        numbers = {name: getattr(learnt_struct, name) for name in _NUMBERS.split()}
+        self.steps += learnt_struct.end == _STEPPED
+        if learnt_struct.end == _BEYOND_KL:
             numbers["grad_norm"] = None
-        return Learnt(**numbers, stepped=learnt.end == _STEPPED)
+        return Learnt(**numbers, stepped=learnt_struct.end == _STEPPED)
 
-    def _forward(self, seen: Floats32, memory: Floats32, advance: bool) -> None:
-        """Compute features and values of `seen`, and, if `advance`, the memory after them."""
-        if len(seen) != self._step.rows:
-            self._fit(len(seen))
-        _copy(seen, self._seen)
+    def _forward(self, observations: Floats32, memory: Floats32, advance: bool) -> None:
+        """Compute features and values of `observations`, and, if `advance`, the memory after them."""
+        if len(observations) != self._step.rows:
+            self._fit(len(observations))
+        _copy(observations, self._seen)
         if self.shape.memory == "lstm":
-            self._step.memory = _address(memory, _FLOAT, (2, len(seen), self.shape.hidden))
+            self._step.memory = _address(memory, _FLOAT, (2, len(observations), self.shape.hidden))
             if advance and not memory.flags.writeable:
                 raise ValueError("the memory cannot be written")
         _checked(self._library.esper_policy_step(self._handle, self._step, advance))
@@ -254,15 +262,15 @@ def known_answer(library: ctypes.CDLL) -> str:
         size = (_ANSWERED_STEPS, _ANSWERED_SEQUENCES)
         policy._flat[0] = _numbers(policy._flat.shape[1:])
         policy.changed()
-        seen = _numbers((*size, shape.observation_width), 3.0)
+        observations = _numbers((*size, shape.observation_width), 3.0)
         memory = _numbers((2, size[1], shape.hidden))
         masks = _numbers((*size, policy._decisions, policy._widest)) < 0.2
         uniforms = _numbers((size[1], policy._decisions)).astype(np.float64) + 0.5
         source = None if shape.dimensions else _Fixed(masks[0], shape.head_sizes)
-        actions = np.stack([policy.decide(rows, memory, source, uniforms).actions for rows in seen])
+        actions = np.stack([policy.decide(rows, memory, source, uniforms).actions for rows in observations])
         log_probs, advantages, returns = _numbers((3, *size), 2.0).astype(np.float64)
         batch = Batch(
-            observations=seen,
+            observations=observations,
             actions=actions,
             masks=masks if shape.head_sizes else None,
             log_probs=log_probs,
@@ -273,10 +281,10 @@ def known_answer(library: ctypes.CDLL) -> str:
             memory=memory if shape.memory == "lstm" else None,
         )
         rule = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.01, max_grad_norm=0.5, lr=1e-2, target_kl=math.inf)
-        learnt = [policy.learn(batch, np.arange(size[1]), rule) for _ in range(2)]
+        learning_steps = [policy.learn(batch, np.arange(size[1]), rule) for _ in range(2)]
         for array in (actions, *memory, *policy.evaluate(batch), policy._flat):
             whole.update(array.tobytes())
-        whole.update(repr(learnt).encode())
+        whole.update(repr(learning_steps).encode())
     return whole.hexdigest()
 
 
@@ -287,7 +295,7 @@ class _Fixed:
         self._masks = masks
         self._sizes = sizes
 
-    def mask(self, head: int, chosen: Ints) -> Bools:
+    def mask(self, head: int, choices: Ints) -> Bools:
         return self._masks[:, head, : self._sizes[head]]
 
 

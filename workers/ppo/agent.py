@@ -96,8 +96,8 @@ class PPOAgent(Controller[Seen]):
         Raises ValueError if an observation of a live environment is not finite.
         """
         raw = self._known(observation)
-        drawn = None if greedy else uniforms
-        decision = self.policy.decide(self._seen(raw), self._memory, masks, drawn)
+        sampling_uniforms = None if greedy else uniforms
+        decision = self.policy.decide(self._seen(raw), self._memory, masks, sampling_uniforms)
         if not self.frozen:
             self._buffer.decided(raw, decision)
         return decision.actions
@@ -106,20 +106,20 @@ class PPOAgent(Controller[Seen]):
         """Mark environments [E] that ended before their first decision: none of their steps is valid."""
         self._live(self._alive & ~envs)
 
-    def reward(self, rewards: Floats, done: Bools, cut: Cut | None = None) -> None:
-        """Complete the step with rewards [E] and a mask `done` [E] of the environments that ended with it.
+    def reward(self, rewards: Floats, done_mask: Bools, cut: Cut | None = None) -> None:
+        """Complete the step with rewards [E] and a mask `done_mask` [E] of the environments that ended with it.
 
         `cut` marks environments that were truncated, and those that begin another episode at once; others that ended
         take no more steps. Before `finish_episode`, every environment must have ended, by itself or by truncation with
         the rollout. Raises ValueError if a reward is not finite, and RuntimeError if `act` was not called before.
         """
         if not self.frozen:
-            self._buffer.rewarded(rewards, done, self._alive)
+            self._buffer.rewarded(rewards, done_mask, self._alive)
             if cut is not None:
                 self._buffer.cut_off(cut, self._last_values(cut))
-        if np.count_nonzero(done):
-            alive = self._alive & ~done
-            self._live(alive if cut is None else alive | cut.restarted)
+        if np.count_nonzero(done_mask):
+            alive_mask = self._alive & ~done_mask
+            self._live(alive_mask if cut is None else alive_mask | cut.restarted)
         if cut is not None:
             self._memory[:, cut.restarted] = 0.0
             if cut.goes_on.any() and not self.frozen:
@@ -142,14 +142,14 @@ class PPOAgent(Controller[Seen]):
         values = self.returns.denormalise(rollout.values)
         rewards = rollout.rewards
         if rollout.truncated.any():
-            beyond = self.returns.denormalise(rollout.bootstrap)
-            rewards = rewards + np.where(rollout.truncated, settings.gamma * beyond, 0.0)
+            bootstrap_values = self.returns.denormalise(rollout.bootstrap)
+            rewards = rewards + np.where(rollout.truncated, settings.gamma * bootstrap_values, 0.0)
         advantages, returns = gae(rewards, values, rollout.dones, settings.gamma, settings.gae_lambda)
         self._move_return_normaliser(returns[rollout.valid])
-        normalised, advantage_std = normalise_advantages(advantages, returns, rollout.valid)
+        normalised_advantages, advantage_std = normalise_advantages(advantages, returns, rollout.valid)
         update = ppo_update(
             self.policy,
-            self._batch(rollout, values, normalised, returns),
+            self._batch(rollout, values, normalised_advantages, returns),
             settings,
             rule_of(settings, episode, self.spec.planned_episodes),
             self.spec.rng / "minibatch-order" / episode,
@@ -187,9 +187,9 @@ class PPOAgent(Controller[Seen]):
             agent._kept = np.asarray(state["memory"]).copy()
         return agent
 
-    def _live(self, alive: Bools) -> None:
-        self._alive = alive
-        self._all_alive = bool(alive.all())
+    def _live(self, alive_mask: Bools) -> None:
+        self._alive = alive_mask
+        self._all_alive = bool(alive_mask.all())
 
     def _known(self, observation: Floats32) -> Floats32:
         """Return the observation, with zeros for environments that are done: a diverged host's values are arbitrary."""
@@ -212,8 +212,8 @@ class PPOAgent(Controller[Seen]):
         """Return values [E], in the critic's units, of the last observations of truncated episodes; 0 for others."""
         if not cut.truncated.any():
             return np.zeros(len(self._alive))
-        known = self._known(np.where(cut.truncated[:, None], cut.last, np.float32(0.0)))
-        return self.policy.values(self._seen(known), self._memory)
+        known_observation = self._known(np.where(cut.truncated[:, None], cut.last, np.float32(0.0)))
+        return self.policy.values(self._seen(known_observation), self._memory)
 
     def _move_return_normaliser(self, returns: Floats) -> None:
         """Merge `returns` [N] into the normaliser; rescale the critic so that its values in reward units do not change.
@@ -246,7 +246,7 @@ class PPOAgent(Controller[Seen]):
             arrays = of_steps(arrays, rollout.valid)
             memory = None
         elif rollout.starts.any():
-            arrays, column, first = cut_sequences(arrays, rollout.starts)
+            arrays, column, is_first = cut_sequences(arrays, rollout.starts)
             if memory is not None:
-                memory = memory.take(column, 1) * first[:, None]
+                memory = memory.take(column, 1) * is_first[:, None]
         return Batch(**arrays, memory=memory)

@@ -22,10 +22,10 @@ _MASKED = -1e30  # finite, so that a row without a valid action yields numbers t
 _LOWEST_EXPONENT = -700.0  # exp of it is still a normal number
 
 
-def pad_heads(flat: Tensor, sizes: tuple[int, ...]) -> Tensor:
+def pad_heads(flat_logits: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Pad logits [..., sum(sizes)] to [..., heads, max(sizes)]; the padding must be masked."""
     places = torch.arange(max(sizes)) < torch.tensor(sizes)[:, None]
-    return flat.new_zeros(*flat.shape[:-1], *places.shape).masked_scatter(places, flat)
+    return flat_logits.new_zeros(*flat_logits.shape[:-1], *places.shape).masked_scatter(places, flat_logits)
 
 
 def masked_log_softmax(logits: Tensor, masks: Tensor) -> Tensor:
@@ -35,8 +35,8 @@ def masked_log_softmax(logits: Tensor, masks: Tensor) -> Tensor:
 
 def joint_log_prob(log_probs: Tensor, masks: Tensor, actions: Tensor) -> Tensor:
     """Return the joint log-probability [...] of actions [..., heads]: the sum over used heads."""
-    chosen = log_probs.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
-    return chosen.masked_fill(~masks.any(-1), 0.0).sum(-1)
+    chosen_log_probs = log_probs.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
+    return chosen_log_probs.masked_fill(~masks.any(-1), 0.0).sum(-1)
 
 
 def head_entropies(log_probs: Tensor, masks: Tensor) -> Tensor:
@@ -47,8 +47,8 @@ def head_entropies(log_probs: Tensor, masks: Tensor) -> Tensor:
 
 def choice_weights(logits: Floats32) -> Floats:
     """Return unnormalised probabilities of logits [E, any], all positive, so that a valid choice never has weight 0."""
-    wide = logits.astype(np.float64)
-    weights: Floats = np.exp(np.maximum(wide - wide.max(axis=1, keepdims=True), _LOWEST_EXPONENT))
+    wide_logits = logits.astype(np.float64)
+    weights: Floats = np.exp(np.maximum(wide_logits - wide_logits.max(axis=1, keepdims=True), _LOWEST_EXPONENT))
     return weights
 
 
@@ -73,8 +73,8 @@ def normal_log_prob(parameters: Tensor, actions: Tensor) -> Tensor:
     """Return the log-density [...] of actions [..., dimensions], summed over the dimensions."""
     mean, log_std = parameters.double().unbind(-1)
     distance = (actions - mean) / log_std.exp()
-    joint: Tensor = (-0.5 * distance.square() - log_std - 0.5 * math.log(2.0 * math.pi)).sum(-1)
-    return joint
+    joint_probs: Tensor = (-0.5 * distance.square() - log_std - 0.5 * math.log(2.0 * math.pi)).sum(-1)
+    return joint_probs
 
 
 def normal_entropies(parameters: Tensor) -> Tensor:
@@ -85,5 +85,5 @@ def normal_entropies(parameters: Tensor) -> Tensor:
 def normal_sample(parameters: Tensor, uniforms: Floats) -> Tensor:
     """Sample actions [..., dimensions], float64, by inverse CDF at uniforms of the same shape in [0, 1)."""
     mean, log_std = parameters.double().unbind(-1)
-    normal: Tensor = torch.special.ndtri(torch.from_numpy(np.maximum(uniforms, _SMALLEST_UNIFORM)))
-    return mean + log_std.exp() * normal.to(mean.device)
+    normal_draws: Tensor = torch.special.ndtri(torch.from_numpy(np.maximum(uniforms, _SMALLEST_UNIFORM)))
+    return mean + log_std.exp() * normal_draws.to(mean.device)

@@ -21,10 +21,10 @@ def policy_of(shape: Shape, rng: RngPath, arithmetic: Arithmetic) -> ActorCritic
     return NativePolicy(shape, rng, library.load(arithmetic.kernel))
 
 
-def possible(planned: Arithmetic) -> tuple[Arithmetic, str]:
+def possible(planned_arithmetic: Arithmetic) -> tuple[Arithmetic, str]:
     """Return the planned arithmetic as far as this machine supports it, and why the kernel is unusable, or ""."""
     try:
-        library.check(planned)
+        library.check(planned_arithmetic)
     except Unusable as error:
-        return msgspec.structs.replace(planned, kernel="torch", kernel_build=""), str(error)
-    return planned, ""
+        return msgspec.structs.replace(planned_arithmetic, kernel="torch", kernel_build=""), str(error)
+    return planned_arithmetic, ""

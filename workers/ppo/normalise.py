@@ -43,9 +43,9 @@ class RunningMoments:
         mean = batch.mean(axis=0)
         delta = mean - self.mean
         total = self.count + len(batch)
-        within = ((batch - mean) ** 2).sum(axis=0)
-        between = delta**2 * (self.count * len(batch) / total)
-        squares = self._squares + within + between
+        squares_within = ((batch - mean) ** 2).sum(axis=0)
+        squares_between = delta**2 * (self.count * len(batch) / total)
+        squares = self._squares + squares_within + squares_between
         self.mean = self.mean + delta * (len(batch) / total)
         self.count = total
         self._set(squares)
@@ -68,8 +68,8 @@ class ObservationNormaliser(RunningMoments):
 
     def normalise(self, observation: Floats32) -> Floats32:
         """Return raw observations [..., width] normalised as the policy sees them."""
-        scaled = (observation - self.mean) / self.std
-        return np.minimum(np.maximum(scaled, -OBSERVATION_CLIP), OBSERVATION_CLIP).astype(np.float32)
+        scaled_observation = (observation - self.mean) / self.std
+        return np.minimum(np.maximum(scaled_observation, -OBSERVATION_CLIP), OBSERVATION_CLIP).astype(np.float32)
 
 
 class ReturnNormaliser:
@@ -109,18 +109,18 @@ class ReturnNormaliser:
         return values * self.std + self.mean
 
 
-def normalise_advantages(advantages: Floats, returns: Floats, valid: Bools) -> tuple[Floats, float]:
+def normalise_advantages(advantages: Floats, returns: Floats, valid_mask: Bools) -> tuple[Floats, float]:
     """Return advantages [T, E] scaled to mean 0 and SD 1 over the valid steps, and the SD that they had before.
 
     Both results are 0 if the advantages differ by no more than rounding errors, whose size is judged by the returns. No
     decision is then known to be better than another, and a division would scale the rounding errors up to size 1.
     """
-    known = advantages[valid]
-    std = float(known.std())
-    size = max(float(np.abs(known).max()), float(np.abs(returns[valid]).max()))
-    if std <= rounding(size, known.size):
+    valid_advantages = advantages[valid_mask]
+    std = float(valid_advantages.std())
+    size = max(float(np.abs(valid_advantages).max()), float(np.abs(returns[valid_mask]).max()))
+    if std <= rounding(size, valid_advantages.size):
         return np.zeros_like(advantages), 0.0
-    return (advantages - known.mean()) / std, std
+    return (advantages - valid_advantages.mean()) / std, std
 
 
 def rounding(size: float, terms: float) -> float:

@@ -50,11 +50,11 @@ class RolloutBuffer:
             raise RuntimeError("act() twice without reward()")
         self._decided.append((raw, decision))
 
-    def rewarded(self, rewards: Floats, done: Bools, alive: Bools) -> None:
+    def rewarded(self, rewards: Floats, done_mask: Bools, alive_mask: Bools) -> None:
         """Complete the step with rewards [E], the environments that ended with it [E], and those that decided [E]."""
         if len(self._decided) != len(self._rewarded) + 1:
             raise RuntimeError("reward() without act()")
-        self._rewarded.append((rewards, done, alive))
+        self._rewarded.append((rewards, done_mask, alive_mask))
 
     def cut_off(self, cut: Cut, values: Floats) -> None:
         """Add that episodes were cut off after the last step.
@@ -67,20 +67,20 @@ class RolloutBuffer:
         """Return all steps, or None if no step is valid. ValueError if a reward is not finite."""
         if len(self._decided) != len(self._rewarded):
             raise RuntimeError("an episode ends after a complete step: act() and reward()")
-        if not any(alive.any() for _, _, alive in self._rewarded):
+        if not any(alive_mask.any() for _, _, alive_mask in self._rewarded):
             return None
-        rewards, dones, valid = map(_stacked, zip(*self._rewarded, strict=True))
-        rewards = np.where(valid, rewards, 0.0)
+        rewards, dones, valid_mask = map(_stacked, zip(*self._rewarded, strict=True))
+        rewards = np.where(valid_mask, rewards, 0.0)
         if not all_finite(rewards):
             step, env = np.argwhere(~np.isfinite(rewards))[0]
             raise ValueError(f"non-finite reward at step {step}: {rewards[step, env]} of environment {env}")
         bootstrap = np.zeros(rewards.shape)
-        truncated = all_false(valid.shape)
-        starts = all_false(valid.shape)
-        for at, (cut, beyond) in self._cuts.items():
-            truncated[at] = cut.truncated & valid[at]
-            bootstrap[at] = np.where(truncated[at], beyond, 0.0)
-            starts[at + 1 : at + 2] = cut.restarted
+        truncated_mask = all_false(valid_mask.shape)
+        starts = all_false(valid_mask.shape)
+        for step_index, (cut, last_values) in self._cuts.items():
+            truncated_mask[step_index] = cut.truncated & valid_mask[step_index]
+            bootstrap[step_index] = np.where(truncated_mask[step_index], last_values, 0.0)
+            starts[step_index + 1 : step_index + 2] = cut.restarted
         raw, decisions = zip(*self._decided, strict=True)
         actions, masks, log_probs, values = zip(*decisions, strict=True)
         return Rollout(
@@ -90,11 +90,11 @@ class RolloutBuffer:
             log_probs=_stacked(log_probs),
             values=_stacked(values),
             rewards=rewards,
-            dones=dones | ~valid,
+            dones=dones | ~valid_mask,
             bootstrap=bootstrap,
-            truncated=truncated,
+            truncated=truncated_mask,
             starts=starts,
-            valid=valid,
+            valid=valid_mask,
         )
 
 
@@ -109,10 +109,10 @@ def gae(rewards: Floats, values: Floats, dones: Bools, gamma: float, lam: float)
     rewards, values, dones: [T, E]. The last step and each step t with `dones[t]` are terminal: later steps do not
     affect them. Rewards, values and results have the same unit. Schulman et al. 2016, arXiv:1506.02438.
     """
-    continues = 1.0 - dones.astype(np.float64)
+    continuation = 1.0 - dones.astype(np.float64)
     next_values = np.concatenate([values[1:], np.zeros_like(values[:1])])
-    deltas = rewards + gamma * continues * next_values - values
-    decay = gamma * lam * continues
+    deltas = rewards + gamma * continuation * next_values - values
+    decay = gamma * lam * continuation
     advantages = deltas.copy()
     for step in reversed(range(len(deltas) - 1)):
         advantages[step] += decay[step] * advantages[step + 1]
@@ -122,11 +122,11 @@ def gae(rewards: Floats, values: Floats, dones: Bools, gamma: float, lam: float)
 Arrays = dict[str, NDArray[Any]]
 
 
-def of_steps(arrays: Arrays, valid: Bools) -> Arrays:
+def of_steps(arrays: Arrays, valid_mask: Bools) -> Arrays:
     """Return every valid step as a sequence of its own, [1, N, …] from [T, E, …]: for policies without memory."""
-    if valid.all():
+    if valid_mask.all():
         return {name: array.reshape(1, -1, *array.shape[2:]) for name, array in arrays.items()}
-    return {name: array[valid][None] for name, array in arrays.items()}
+    return {name: array[valid_mask][None] for name, array in arrays.items()}
 
 
 def cut_sequences(arrays: Arrays, starts: Bools) -> tuple[Arrays, Ints, Bools]:
@@ -136,14 +136,14 @@ def cut_sequences(arrays: Arrays, starts: Bools) -> tuple[Arrays, Ints, Bools]:
     """
     steps, columns = starts.shape
     begins = [np.concatenate(([0], np.flatnonzero(starts[1:, column]) + 1)) for column in range(columns)]  # by column
-    of_column = np.repeat(np.arange(columns), [len(steps_of) for steps_of in begins])
+    column_numbers = np.repeat(np.arange(columns), [len(column_begins) for column_begins in begins])
     begin = np.concatenate(begins)
-    length = np.concatenate([np.diff(steps_of, append=steps) for steps_of in begins])
+    length = np.concatenate([np.diff(column_begins, append=steps) for column_begins in begins])
     place = np.arange(length.max())[:, None]  # [L, 1], in a sequence
     within = place < length  # [L, N]
-    at = np.where(within, begin + place, 0)
+    row_index = np.where(within, begin + place, 0)
     sequences = {}
     for name, array in arrays.items():
-        kept = within.reshape(*within.shape, *[1] * (array.ndim - 2))
-        sequences[name] = np.where(kept, array[at, of_column], 0).astype(array.dtype)
-    return sequences, of_column, begin == 0
+        kept_mask = within.reshape(*within.shape, *[1] * (array.ndim - 2))
+        sequences[name] = np.where(kept_mask, array[row_index, column_numbers], 0).astype(array.dtype)
+    return sequences, column_numbers, begin == 0

@@ -60,21 +60,23 @@ class TorchPolicy(ActorCritic):
         self._fitting = torch.arange(max(shape.head_sizes, default=0)) < sizes[:, None]  # masks of all choices
 
     @torch.inference_mode()
-    def decide(self, seen: Floats32, memory: Floats32, masks: Masks | None, uniforms: Floats | None) -> Decision:
+    def decide(
+        self, observations: Floats32, memory: Floats32, masks: Masks | None, uniforms: Floats | None
+    ) -> Decision:
         """Decide as `ActorCritic` says."""
-        features, after = self.features(torch.tensor(seen)[None], torch.tensor(memory))
-        memory[:] = after.numpy()
+        features, memory_after = self.features(torch.tensor(observations)[None], torch.tensor(memory))
+        memory[:] = memory_after.numpy()
         choose = self._choose_continuous if self.shape.dimensions else self._choose_discrete
-        actions, valid, logits = choose(features[0], masks, uniforms)
-        log_probs, _ = self._measured(logits, torch.from_numpy(valid), torch.from_numpy(actions))
+        actions, valid_masks, logits = choose(features[0], masks, uniforms)
+        log_probs, _ = self._measured(logits, torch.from_numpy(valid_masks), torch.from_numpy(actions))
         values = self._values(features[0]).numpy()
-        shown_masks = None if masks is None or self.shape.dimensions else valid
+        shown_masks = None if masks is None or self.shape.dimensions else valid_masks
         return Decision(actions, shown_masks, log_probs.numpy(), values)
 
     @torch.inference_mode()
-    def values(self, seen: Floats32, memory: Floats32) -> Floats:
+    def values(self, observations: Floats32, memory: Floats32) -> Floats:
         """Implement `ActorCritic.values`."""
-        features, _ = self.features(torch.tensor(seen)[None], torch.tensor(memory))
+        features, _ = self.features(torch.tensor(observations)[None], torch.tensor(memory))
         return self._values(features[0]).numpy()
 
     @torch.no_grad()
@@ -84,8 +86,8 @@ class TorchPolicy(ActorCritic):
 
     def learn(self, batch: Batch, sequences: Ints, rule: UpdateRule) -> Learnt:
         """Implement `ActorCritic.learn`."""
-        chosen = torch.from_numpy(sequences)
-        terms = self.loss({name: part.index_select(1, chosen) for name, part in _tensors(batch).items()}, rule)
+        sequence_index = torch.from_numpy(sequences)
+        terms = self.loss({name: part.index_select(1, sequence_index) for name, part in _tensors(batch).items()}, rule)
         loss = terms.pop("loss")
         numbers = {name: float(term) for name, term in terms.items()}
         if numbers["kl"] > rule.target_kl:
@@ -94,9 +96,9 @@ class TorchPolicy(ActorCritic):
         for tensor, grad in zip(tensors, torch.autograd.grad(loss, tensors), strict=True):
             tensor.grad = grad
         norm = float(nn.utils.clip_grad_norm_(tensors, rule.max_grad_norm))
-        if stepped := math.isfinite(norm):
+        if is_stepped := math.isfinite(norm):
             self._move(rule.lr)
-        return Learnt(**numbers, grad_norm=norm, stepped=stepped)
+        return Learnt(**numbers, grad_norm=norm, stepped=is_stepped)
 
     @torch.no_grad()
     def _move(self, lr: float) -> None:
@@ -127,13 +129,13 @@ class TorchPolicy(ActorCritic):
     def loss(self, batch: dict[str, Tensor], rule: UpdateRule) -> dict[str, Tensor]:
         """Return a minibatch's loss with its terms, which are means over valid steps; `batch`: parts of a `Batch`."""
         log_probs, entropies, values = self._outputs(batch)
-        valid = batch["valid"]
-        advantages = batch["advantages"][valid]
-        log_ratio = log_probs - batch["log_probs"][valid]
+        valid_mask = batch["valid"]
+        advantages = batch["advantages"][valid_mask]
+        log_ratio = log_probs - batch["log_probs"][valid_mask]
         ratio = log_ratio.exp()
-        clipped = ratio.clamp(1.0 - rule.clip, 1.0 + rule.clip)
-        policy_loss = -torch.minimum(ratio * advantages, clipped * advantages).mean()
-        value_loss = 0.5 * (values - batch["returns"][valid]).square().mean()
+        clipped_ratio = ratio.clamp(1.0 - rule.clip, 1.0 + rule.clip)
+        policy_loss = -torch.minimum(ratio * advantages, clipped_ratio * advantages).mean()
+        value_loss = 0.5 * (values - batch["returns"][valid_mask]).square().mean()
         entropy = entropies.sum(-1).mean()
         return dict(
             loss=policy_loss + rule.value_coef * value_loss - rule.entropy_coef * entropy,
@@ -146,12 +148,12 @@ class TorchPolicy(ActorCritic):
 
     def features(self, observations: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Return features [T, B, hidden] of observations [T, B, width], and the memory [2, B, hidden] after them."""
-        encoded = torch.tanh(self._norm("encoder.1", self._linear("encoder.0", observations)))
+        encoded_observations = torch.tanh(self._norm("encoder.1", self._linear("encoder.0", observations)))
         if self.shape.memory == "none":
-            return encoded, memory
-        flat = [self._tensors[f"lstm.{name}_l0"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+            return encoded_observations, memory
+        weights = [self._tensors[f"lstm.{name}_l0"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
         state = memory[0][None], memory[1][None]
-        outputs, h, c = torch.lstm(encoded, state, flat, True, 1, 0.0, False, False, False)
+        outputs, h, c = torch.lstm(encoded_observations, state, weights, True, 1, 0.0, False, False, False)
         return self._norm("norm", outputs), torch.cat((h, c))
 
     def logits(self, features: Tensor, actions: Tensor) -> Tensor:
@@ -167,13 +169,13 @@ class TorchPolicy(ActorCritic):
 
     def _outputs(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """Return log-probabilities [N], entropies [N, heads] and values [N] of the valid steps, float64."""
-        valid = batch["valid"]
+        valid_mask = batch["valid"]
         memory = batch.get("memory")
         if memory is None:
-            memory = torch.from_numpy(self.initial_memory(valid.shape[1]))
-        features = self.features(batch["observations"], memory)[0][valid]
-        masks = batch["masks"][valid] if "masks" in batch else self._fitting
-        actions = batch["actions"][valid]
+            memory = torch.from_numpy(self.initial_memory(valid_mask.shape[1]))
+        features = self.features(batch["observations"], memory)[0][valid_mask]
+        masks = batch["masks"][valid_mask] if "masks" in batch else self._fitting
+        actions = batch["actions"][valid_mask]
         return *self._measured(self.logits(features, actions), masks, actions), self._values(features)
 
     def _measured(self, logits: Tensor, masks: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
@@ -190,7 +192,7 @@ class TorchPolicy(ActorCritic):
         sizes = self.shape.head_sizes
         n_envs = len(features)
         actions = int_zeros((n_envs, len(sizes)))
-        valid = all_false((n_envs, len(sizes), max(sizes)))
+        valid_masks = all_false((n_envs, len(sizes), max(sizes)))
         logits = []
         for group, heads in enumerate(self.shape.groups):
             logits.append(self._group(group, features, torch.from_numpy(actions)))
@@ -201,14 +203,14 @@ class TorchPolicy(ActorCritic):
                     mask = all_true(part.shape)
                 else:
                     mask = masks.mask(head, actions[:, :head])
-                valid[:, head, : sizes[head]] = mask
+                valid_masks[:, head, : sizes[head]] = mask
                 weights = choice_weights(part)
                 if uniforms is None:
-                    drawn = most_probable(weights, mask)
+                    choice = most_probable(weights, mask)
                 else:
-                    drawn = sample(weights, mask, uniforms[:, head])
-                actions[:, head] = drawn
-        return actions, valid, pad_heads(torch.cat(logits, -1), sizes)
+                    choice = sample(weights, mask, uniforms[:, head])
+                actions[:, head] = choice
+        return actions, valid_masks, pad_heads(torch.cat(logits, -1), sizes)
 
     def _choose_continuous(
         self, features: Tensor, masks: Masks | None, uniforms: Floats | None
@@ -223,12 +225,12 @@ class TorchPolicy(ActorCritic):
 
     def _group(self, group: int, features: Tensor, actions: Tensor) -> Tensor:
         """Return logits [..., sum of the group's sizes] from features [..., hidden], given actions [..., heads]."""
-        inner = self._linear(f"actor.{group}.inner", features)
+        inner_features = self._linear(f"actor.{group}.inner", features)
         conditioning = min(self.shape.groups[group].start, CONDITIONING_HEADS)
         for head in range(conditioning):
             embeddings = self._tensors[f"actor.{group}.choices.{head}.weight"]
-            inner = inner + torch.embedding(embeddings, actions[..., head])
-        return self._linear(f"actor.{group}.logits", torch.tanh(inner))
+            inner_features = inner_features + torch.embedding(embeddings, actions[..., head])
+        return self._linear(f"actor.{group}.logits", torch.tanh(inner_features))
 
     def _values(self, features: Tensor) -> Tensor:
         return self._linear("value_out", torch.tanh(self._linear("critic.0", features))).squeeze(-1).double()

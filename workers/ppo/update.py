@@ -43,26 +43,26 @@ def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: U
     record, numbers that are not finite are None. `advantage_std` and `return_mean` are left to the caller, because the
     batch is not in reward units. Heads are named by position, "0", "1", …; continuous decisions have no heads.
     """
-    before = _diagnose(policy, batch)
-    seen: list[Learnt] = []
+    diagnosis_before = _diagnose(policy, batch)
+    learning_steps: list[Learnt] = []
     epochs_done = 0
     stopped_by_kl = False
     for sequences, last_of_epoch in _minibatches(batch, settings, rng):
-        learnt = policy.learn(batch, sequences, rule)
-        seen.append(learnt)
-        stopped_by_kl = learnt.kl > rule.target_kl
-        if not learnt.stepped:
+        learning_step = policy.learn(batch, sequences, rule)
+        learning_steps.append(learning_step)
+        stopped_by_kl = learning_step.kl > rule.target_kl
+        if not learning_step.stepped:
             break
         epochs_done += last_of_epoch
-    norms = [learnt.grad_norm for learnt in seen if learnt.grad_norm is not None]
+    norms = [learning_step.grad_norm for learning_step in learning_steps if learning_step.grad_norm is not None]
     return msgspec.structs.replace(
-        before,
-        policy_loss=_mean([learnt.policy_loss for learnt in seen]),
-        value_loss=_mean([learnt.value_loss for learnt in seen]),
-        approx_kl=_mean([learnt.kl for learnt in seen]),
-        clip_fraction=_mean([learnt.clip_fraction for learnt in seen]),
+        diagnosis_before,
+        policy_loss=_mean([learning_step.policy_loss for learning_step in learning_steps]),
+        value_loss=_mean([learning_step.value_loss for learning_step in learning_steps]),
+        approx_kl=_mean([learning_step.kl for learning_step in learning_steps]),
+        clip_fraction=_mean([learning_step.clip_fraction for learning_step in learning_steps]),
         grad_norm=_mean(norms),
-        ratio_max=finite(max(learnt.ratio_max for learnt in seen)),
+        ratio_max=finite(max(learning_step.ratio_max for learning_step in learning_steps)),
         epochs_done=epochs_done,
         stopped_by_kl=stopped_by_kl,
     )
@@ -71,20 +71,20 @@ def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: U
 @np.errstate(over="ignore", invalid="ignore")  # a number that is not finite is recorded as None
 def _diagnose(policy: ActorCritic, batch: Batch) -> PPOUpdate:
     """Return the diagnostics of the policy before the first step, over the whole batch."""
-    now = policy.evaluate(batch)
-    ratio_error = np.abs(np.exp(now.log_probs - batch.log_probs[batch.valid]) - 1.0).max()
+    evaluation = policy.evaluate(batch)
+    ratio_error = np.abs(np.exp(evaluation.log_probs - batch.log_probs[batch.valid]) - 1.0).max()
     sizes = np.array(policy.shape.head_sizes, dtype=np.int64)
     if batch.masks is None:
-        counts = np.tile(sizes, (len(now.values), 1))
+        counts = np.tile(sizes, (len(evaluation.values), 1))
     else:
         counts = batch.masks[batch.valid].sum(-1)
-    uses = _head_uses(now.entropies, counts) if len(sizes) else ()
+    head_uses = _head_uses(evaluation.entropies, counts) if len(sizes) else ()
     return PPOUpdate(
-        entropy=finite(float(now.entropies.sum(-1).mean())),
-        op_entropy=finite(float(now.entropies[:, 0].mean())),
+        entropy=finite(float(evaluation.entropies.sum(-1).mean())),
+        op_entropy=finite(float(evaluation.entropies[:, 0].mean())),
         first_ratio_error=finite(float(ratio_error)),
         explained_variance=_explained_variance(batch),
-        heads={str(position): use for position, use in enumerate(uses)},
+        heads={str(position): use for position, use in enumerate(head_uses)},
     )
 
 
@@ -92,11 +92,11 @@ def _head_uses(entropies: Floats, counts: Ints) -> tuple[HeadUse, ...]:
     """Return each head's use, from entropies and numbers of valid choices, both [N, heads]; a uniform entropy is 1."""
     chose = counts > 1
     sums = np.where(chose, entropies / np.log(np.maximum(counts, 2)), 0.0).sum(0)
-    uses = []
+    head_uses = []
     for total, steps in zip(sums.tolist(), chose.sum(0).tolist(), strict=True):
         entropy = finite(total / steps) if steps else None
-        uses.append(HeadUse(entropy=entropy, learnable=steps / len(counts)))
-    return tuple(uses)
+        head_uses.append(HeadUse(entropy=entropy, learnable=steps / len(counts)))
+    return tuple(head_uses)
 
 
 def _minibatches(batch: Batch, settings: PPOSettings, rng: RngPath) -> Iterator[tuple[Ints, bool]]:
@@ -104,10 +104,10 @@ def _minibatches(batch: Batch, settings: PPOSettings, rng: RngPath) -> Iterator[
 
     Sequences without a valid step are left out, because alone in a minibatch they would have no mean.
     """
-    lived = np.flatnonzero(batch.valid.any(0))
-    parts = min(settings.minibatches, len(lived))
+    living_columns = np.flatnonzero(batch.valid.any(0))
+    parts = min(settings.minibatches, len(living_columns))
     for epoch in range(settings.epochs):
-        order = (rng / epoch).generator().permutation(lived)
+        order = (rng / epoch).generator().permutation(living_columns)
         for index, envs in enumerate(np.array_split(order, parts)):
             yield envs, index == parts - 1
 
@@ -118,8 +118,8 @@ def _explained_variance(batch: Batch) -> float | None:
     variance = float(returns.var())
     if variance < _MIN_VARIANCE:
         return None
-    unexplained = float((returns - batch.values[batch.valid]).var())
-    return finite(1.0 - unexplained / variance)
+    unexplained_variance = float((returns - batch.values[batch.valid]).var())
+    return finite(1.0 - unexplained_variance / variance)
 
 
 def _mean(numbers: Sequence[float]) -> float | None:

@@ -145,9 +145,9 @@ def _pin_torch(lane: Lane, arithmetic: Arithmetic) -> tuple[str, ...]:
     pin(arithmetic)
     if not any(lane.uuids):
         return ("",) * len(lane.uuids)
-    seen = seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))
-    check_gpus(lane, [name for name, _ in seen])
-    titles = iter([str(device.name) for _, device in seen])
+    seen_devices = seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))
+    check_gpus(lane, [name for name, _ in seen_devices])
+    titles = iter([str(device.name) for _, device in seen_devices])
     return tuple(next(titles) if uuid else "" for uuid in lane.uuids)
 
 
@@ -165,8 +165,10 @@ def _driver() -> str:
         return ""
 
 
-def check_gpus(lane: Lane, seen: list[str]) -> None:
+def check_gpus(lane: Lane, seen_uuids: list[str]) -> None:
     """Raise WrongDevice unless torch sees exactly the lane's GPUs; the lane's CPU devices do not count."""
-    planned = [uuid for uuid in lane.uuids if uuid]
-    if seen != planned:
-        raise WrongDevice(f"lane {lane.name} is {', '.join(planned)}, but torch sees {', '.join(seen) or 'no GPU'}")
+    planned_uuids = [uuid for uuid in lane.uuids if uuid]
+    if seen_uuids != planned_uuids:
+        raise WrongDevice(
+            f"lane {lane.name} is {', '.join(planned_uuids)}, but torch sees {', '.join(seen_uuids) or 'no GPU'}"
+        )

@@ -35,9 +35,9 @@ _EVENTS = (
 )
 
 
-def _end(why: str) -> None:
+def _end(reason: str) -> None:
     with suppress(OSError):
-        os.write(sys.stderr.fileno(), f"the worker ends: {why}\n".encode())
+        os.write(sys.stderr.fileno(), f"the worker ends: {reason}\n".encode())
     os._exit(ORPHANED)
 
 
@@ -185,12 +185,12 @@ class Link:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         resend_at = time.monotonic() + self._resend_after_s
         while True:
-            now = time.monotonic()
-            if now >= resend_at:
+            now_s = time.monotonic()
+            if now_s >= resend_at:
                 if self._kept:
                     self._send_all(self._kept)
-                resend_at = now + self._resend_after_s
-            wait_s = min(resend_at, deadline or math.inf) - now
+                resend_at = now_s + self._resend_after_s
+            wait_s = min(resend_at, deadline or math.inf) - now_s
             if self._waiting or self._socket.poll(max(0, int(wait_s * 1000) + 1)):
                 if self._waiting:
                     message = self._waiting.popleft()

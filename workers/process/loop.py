@@ -72,8 +72,8 @@ def serve(link: Link, order: worker_order.WorkerOrder, log_to: Callable[[Path, s
                 open_log = functools.partial(log_to, makers.folder, spec.log_file)
                 _when_there_is_room(link, spec, message.milestone, open_log)
                 _run(link, order, message, makers)
-            except _Cancelled as cancelled:
-                _say(f"{spec.ref.name}: given up: {cancelled}")
+            except _Cancelled as cancellation:
+                _say(f"{spec.ref.name}: given up: {cancellation}")
             except _Stopped as stop:
                 _say(f"stop: {stop}")
                 return makers.only_ours
@@ -98,27 +98,27 @@ def _how_much(spec: worker_order.RunSpec) -> str:
         peak_here = torch.cuda.max_memory_allocated(gpu)
         total_here = torch.cuda.get_device_properties(gpu).total_memory
         peak, total = max((peak, total), (peak_here, total_here))
-    taken = f"{peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB"
-    smaller = kind_of(spec.task).smaller
-    return f"{spec.ref.device}: the run took up to {taken}; {smaller} less"
+    taken_memory = f"{peak / 2**30:.1f} GiB of {total / 2**30:.1f} GiB"
+    smaller_words = kind_of(spec.task).smaller
+    return f"{spec.ref.device}: the run took up to {taken_memory}; {smaller_words} less"
 
 
-def _run(link: Link, order: worker_order.WorkerOrder, assigned: messages.Assign, makers: Makers) -> None:
+def _run(link: Link, order: worker_order.WorkerOrder, assignment: messages.Assign, makers: Makers) -> None:
     """Execute one run: restore its recorded part, warm up, train the remaining episodes, evaluate."""
-    spec = assigned.spec
+    spec = assignment.spec
     _say(f"{spec.ref.name} on {spec.ref.device}")
     session = makers.session(spec)
-    start, damaged = _restore(makers.folder, session, assigned)
+    start, damage_reports = _restore(makers.folder, session, assignment)
     warm_up_s = session.warm_up(_progress(link, spec, start, "warm-up"))
-    link.send(messages.Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), milestone=start, damaged=damaged))
+    link.send(messages.Ready(run=spec.ref, warm_up_s=round(warm_up_s, 3), milestone=start, damaged=damage_reports))
     _await_release(link, spec, start)
     for episode in range(start, spec.episodes):
         milestone = episode + 1
         on_step = _progress(link, spec, milestone, "train")
         on_update = _progress(link, spec, milestone, "update")
         record = session.train(episode, on_step, on_update)
-        saved = _save(link, session, order, milestone)
-        link.send(messages.EpisodeFinished(run=spec.ref, record=record, checkpoint=saved))
+        checkpoint = _save(link, session, order, milestone)
+        link.send(messages.EpisodeFinished(run=spec.ref, record=record, checkpoint=checkpoint))
         _await_release(link, spec, milestone)
     milestone = spec.episodes + 1
     on_step = _progress(link, spec, milestone, "evaluate")
@@ -128,7 +128,7 @@ def _run(link: Link, order: worker_order.WorkerOrder, assigned: messages.Assign,
     _say(f"{spec.ref.name}: done")
 
 
-def _restore(folder: Path, session: RunSession, assigned: messages.Assign) -> tuple[int, tuple[str, ...]]:
+def _restore(folder: Path, session: RunSession, assignment: messages.Assign) -> tuple[int, tuple[str, ...]]:
     """Restore `session` to the end of its records, or as far as intact checkpoints reach.
 
     Return the milestone of the restored state, and one sentence for every damaged checkpoint.
@@ -141,14 +141,14 @@ def _restore(folder: Path, session: RunSession, assigned: messages.Assign) -> tu
             raise Damaged(f"is no checkpoint of this run: {durable.reason(error)}") from None
 
     if session.stateless:
-        return assigned.milestone, ()
-    milestone, damaged = durable.take_up(folder, assigned.spec.ref, assigned.checkpoints, resume)
-    for sentence in damaged:
+        return assignment.milestone, ()
+    milestone, damage_reports = durable.take_up(folder, assignment.spec.ref, assignment.checkpoints, resume)
+    for sentence in damage_reports:
         _say(sentence)
-    if assigned.milestone > 0:
+    if assignment.milestone > 0:
         begins = f"taken up after episode {milestone - 1}" if milestone else "begun anew"
-        _say(f"{assigned.spec.ref.name}: {begins}")
-    return milestone, damaged
+        _say(f"{assignment.spec.ref.name}: {begins}")
+    return milestone, damage_reports
 
 
 def _save(link: Link, session: RunSession, order: worker_order.WorkerOrder, milestone: int) -> Checkpoint | None:
@@ -207,9 +207,9 @@ def _progress(link: Link, spec: worker_order.RunSpec, milestone: int, phase: str
 
     def on_step(step: int) -> None:
         nonlocal next_at
-        if (now := time.monotonic()) < next_at:
+        if (now_s := time.monotonic()) < next_at:
             return
-        next_at = now + _BETWEEN_REPORTS_S
+        next_at = now_s + _BETWEEN_REPORTS_S
         link.send(messages.Progress(run=spec.ref, milestone=milestone, step=step, phase=phase))
         reason = link.cancelled()
         if reason is not None:

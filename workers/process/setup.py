@@ -121,12 +121,12 @@ def forked_children_end_with_it() -> None:
     reward function would continue as a second worker; `Link` ends such a child.
     """
     process = os.getpid()
-    main = threading.get_native_id()
+    main_thread = threading.get_native_id()
     by_main = False
 
     def note() -> None:
         nonlocal by_main
-        by_main = threading.get_native_id() == main
+        by_main = threading.get_native_id() == main_thread
 
     def end() -> None:
         if by_main:

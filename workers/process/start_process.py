@@ -83,8 +83,8 @@ class Starter:
         self._control = control
         self._children: dict[int, tuple[BaseProcess, socket.socket]] = {}  # by the child's pidfd
         self._own = _open_descriptors() - {control.fileno()}  # whatever is opened from now on is not for children
-        self._soft_limit, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # a child takes several descriptors here
+        self._soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))  # a child takes several descriptors here
         self._spare: int | None = None
         self._keep_spare()
         self._poll = select.poll()
@@ -112,19 +112,21 @@ class Starter:
         data, descriptors, flags, _ = socket.recv_fds(self._control, 1, _MOST_DESCRIPTORS)
         if not data:
             return False
-        answer, *others = descriptors
+        answer, *other_descriptors = descriptors
         status = socket.socket(fileno=answer)
         try:
             if flags & socket.MSG_CTRUNC:  # there was no room for all of them
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
             self._keep_spare()
-            described, *given = others
-            self._start(_decoded(os.pread(described, os.fstat(described).st_size, 0)), given, status)
+            order_descriptor, *given_descriptors = other_descriptors
+            self._start(
+                _decoded(os.pread(order_descriptor, os.fstat(order_descriptor).st_size, 0)), given_descriptors, status
+            )
         except OSError as error:
             status.send(b"failed %d" % (error.errno or 0))
             status.close()
         finally:
-            for descriptor in others:
+            for descriptor in other_descriptors:
                 os.close(descriptor)
             self._keep_spare()
         return True
@@ -142,11 +144,11 @@ class Starter:
             os.close(self._spare)
             self._spare = None
 
-    def _start(self, request: StartRequest, given: list[int], status: socket.socket) -> None:
-        why = reason_to_spawn()
-        context = _torch_or_standard().get_context("spawn" if why else "fork")
-        forget = None if why else partial(self._forget, status, given)
-        arguments = (request, Given(given), self._soft_limit, forget)
+    def _start(self, request: StartRequest, given_descriptors: list[int], status: socket.socket) -> None:
+        spawn_reason = reason_to_spawn()
+        context = _torch_or_standard().get_context("spawn" if spawn_reason else "fork")
+        forget_parent = None if spawn_reason else partial(self._forget, status, given_descriptors)
+        arguments = (request, Given(given_descriptors), self._soft_limit, forget_parent)
         with without_users_main_module():
             process = context.Process(target=_become, args=arguments, name=request.name, daemon=False)
             process.start()
@@ -160,14 +162,14 @@ class Starter:
         self._children[pidfd] = process, status
         self._poll.register(pidfd, select.POLLIN)
         with suppress(OSError):  # the coordinator has given it up
-            socket.send_fds(status, [f"started {process.pid} {why}".encode()], [pidfd])
+            socket.send_fds(status, [f"started {process.pid} {spawn_reason}".encode()], [pidfd])
 
-    def _forget(self, status: socket.socket, given: Sequence[int]) -> None:
+    def _forget(self, status: socket.socket, kept_descriptors: Sequence[int]) -> None:
         """In a forked child: close everything that is not for it."""
-        of_others = [status for _, status in self._children.values()]
-        for own in (self._control, status, *of_others):
-            own.close()
-        for descriptor in _open_descriptors() - self._own - set(given):
+        other_sockets = [status for _, status in self._children.values()]
+        for parent_socket in (self._control, status, *other_sockets):
+            parent_socket.close()
+        for descriptor in _open_descriptors() - self._own - set(kept_descriptors):
             os.close(descriptor)
 
     def _report_end(self, pidfd: int) -> None:
@@ -200,8 +202,8 @@ def _torch_or_standard() -> Any:
 def _open_descriptors() -> set[int]:
     """Return the descriptors of this process that are open now."""
     with os.scandir("/proc/self/fd") as entries:
-        listed = {int(entry.name) for entry in entries}
-    return {number for number in listed if _is_open(number)}  # without the one of the listing itself
+        listed_numbers = {int(entry.name) for entry in entries}
+    return {number for number in listed_numbers if _is_open(number)}  # without the one of the listing itself
 
 
 def _is_open(number: int) -> bool:
@@ -212,17 +214,19 @@ def _is_open(number: int) -> bool:
     return True
 
 
-def _become(request: StartRequest, given: Given, soft_limit: int, forget: Callable[[], None] | None) -> NoReturn:
+def _become(
+    request: StartRequest, given_descriptors: Given, soft_limit: int, forget_parent: Callable[[], None] | None
+) -> NoReturn:
     """Do the request in a new process, and end it as Python ends a program.
 
-    `forget`: closes what a forked process has inherited from the start process; None for a spawned one.
+    `forget_parent`: closes what a forked process has inherited from the start process; None for a spawned one.
     """
     parent = multiprocessing.parent_process()
     assert parent is not None, "this is a child"
     assert parent.pid is not None, "it has been started"
     end_with_parent(parent.pid)
-    if forget is not None:
-        forget()
+    if forget_parent is not None:
+        forget_parent()
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft_limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     os.environ.clear()
     os.environ.update(request.environment)
@@ -234,7 +238,7 @@ def _become(request: StartRequest, given: Given, soft_limit: int, forget: Callab
         os.chdir(request.folder)
         signal.pthread_sigmask(signal.SIG_SETMASK, request.blocked)
         module, _, function = request.function.partition(":")
-        getattr(import_own(module), function)(*request.words, *given.numbers)
+        getattr(import_own(module), function)(*request.words, *given_descriptors.numbers)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:  # noqa: BLE001  whatever users' code raises

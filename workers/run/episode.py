@@ -32,8 +32,8 @@ def play(
     """Play one episode with `step_through` and return its result."""
     sums = step_through(env, paths, decider, rewards, stopwatch, on_step)
     ended = env.ends()
-    own = next(iter(sums.values()), np.zeros(env.n_envs))
-    envs = [msgspec.structs.replace(end, reward_sum=finite(float(own[end.env]))) for end in ended.envs]
+    own_sums = next(iter(sums.values()), np.zeros(env.n_envs))
+    envs = [msgspec.structs.replace(end, reward_sum=finite(float(own_sums[end.env]))) for end in ended.envs]
     return Ended(tuple(envs), ended.events, sums)
 
 
@@ -51,39 +51,41 @@ def step_through(
     large to compute with, raises a UserCodeFailed that names the mode.
     """
     decider.begin_episode(env.n_envs)
-    seen = env.begin(paths)
-    on_step(seen.step)
-    decider.exclude(~seen.alive)
+    view = env.begin(paths)
+    on_step(view.step)
+    decider.exclude(~view.alive)
     sums = {mode: np.zeros(env.n_envs) for mode in rewards}
-    deciding = stopwatch.phase("decide")
-    alive = np.count_nonzero(seen.alive)
-    while alive:
-        with deciding:
-            decisions = decider.decide(seen, env.uniforms())
-        happened, after = env.step(decisions)
-        with deciding:
-            earned = {mode: _earned(mode, reward(happened.facts), seen, alive) for mode, reward in rewards.items()}
-            for mode, values in earned.items():
+    decision_phase = stopwatch.phase("decide")
+    alive_count = np.count_nonzero(view.alive)
+    while alive_count:
+        with decision_phase:
+            decisions = decider.decide(view, env.uniforms())
+        step, next_view = env.step(decisions)
+        with decision_phase:
+            earned_rewards = {
+                mode: _earned(mode, reward(step.facts), view, alive_count) for mode, reward in rewards.items()
+            }
+            for mode, values in earned_rewards.items():
                 sums[mode] += values
-                if happened.penalty is not None:
-                    sums[mode][happened.ended] += happened.penalty[happened.ended]
-            own = next(iter(earned.values())) if earned else np.zeros(env.n_envs)
-            if happened.penalty is not None:
-                own = own + happened.penalty
-            decider.reward(own, happened.ended, happened.cut)
-        seen = after
-        alive = np.count_nonzero(after.alive)
-        if alive:
-            on_step(seen.step)
+                if step.penalty is not None:
+                    sums[mode][step.ended] += step.penalty[step.ended]
+            own_reward = next(iter(earned_rewards.values())) if earned_rewards else np.zeros(env.n_envs)
+            if step.penalty is not None:
+                own_reward = own_reward + step.penalty
+            decider.reward(own_reward, step.ended, step.cut)
+        view = next_view
+        alive_count = np.count_nonzero(next_view.alive)
+        if alive_count:
+            on_step(view.step)
     return sums
 
 
-def _earned(mode: str, values: Floats, seen: Seen, alive: np.integer[Any]) -> Floats:
+def _earned(mode: str, values: Floats, view: Seen, alive_count: np.integer[Any]) -> Floats:
     """Return rewards [E], with 0 for ended environments; UserCodeFailed if `flaw` finds a flaw.
 
-    `alive`: number of environments that have not ended.
+    `alive_count`: number of environments that have not ended.
     """
-    earned = values if alive == len(values) else np.where(seen.alive, values, 0.0)
-    if wrong := flaw(earned):
-        raise UserCodeFailed(f"reward mode {mode!r} {wrong} at step {seen.step}: {values.tolist()}")
-    return earned
+    earned_reward = values if alive_count == len(values) else np.where(view.alive, values, 0.0)
+    if flaw_words := flaw(earned_reward):
+        raise UserCodeFailed(f"reward mode {mode!r} {flaw_words} at step {view.step}: {values.tolist()}")
+    return earned_reward

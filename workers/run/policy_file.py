@@ -42,8 +42,8 @@ class SavedPolicy:
 
 def save(experiment_dir: Path, spec: RunSpec, agent: PPOAgent | None) -> str:
     """Write the policy file of a run durably; return its sha256. After an OSError, a previous file is unchanged."""
-    of_agent = None if agent is None else agent.state()
-    state = {"format": FORMAT, "spec": msgspec.to_builtins(spec), "agent": of_agent}
+    agent_state = None if agent is None else agent.state()
+    state = {"format": FORMAT, "spec": msgspec.to_builtins(spec), "agent": agent_state}
     return durable.write(experiment_dir, spec.policy_file, state_bytes.to_bytes(state))
 
 

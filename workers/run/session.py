@@ -42,10 +42,10 @@ class Session:
         self._world = world
         self._path = run_path(spec.rng_seed, spec.ref.replicate, spec.rng_label)
         self._stopwatch = Stopwatch()
-        own = spec.settings.reward
-        self._rewards = {own.mode: world.reward(own)}
+        own_reward = spec.settings.reward
+        self._rewards = {own_reward.mode: world.reward(own_reward)}
         self._eval_rewards = {mode: world.reward(RewardSettings(mode=mode)) for mode in spec.eval_reward_modes}
-        self._env = world.environments(own, spec.steps, spec.n_envs, self._stopwatch, whole=False)
+        self._env = world.environments(own_reward, spec.steps, spec.n_envs, self._stopwatch, whole=False)
         self.agent = self._fresh_agent() if spec.settings.has_policy else None
 
     def warm_up(self, on_step: OnStep) -> float:
@@ -57,8 +57,8 @@ class Session:
         agent = None if self.agent is None else self._fresh_agent()
         stopwatch = Stopwatch()
         steps = min(WARM_UP_STEPS, self.spec.steps)
-        own = self.spec.settings.reward
-        env = self._world.environments(own, steps, self.spec.n_envs, stopwatch, whole=True)
+        own_reward = self.spec.settings.reward
+        env = self._world.environments(own_reward, steps, self.spec.n_envs, stopwatch, whole=True)
         paths = paths_below(self._path / "warm-up", env.n_envs)
         step_through(env, paths, self._decider(agent), self._rewards, stopwatch, on_step)
         if agent is not None:
@@ -113,17 +113,17 @@ class Session:
         """
         if state["format"] != STATE_FORMAT:
             raise ValueError(f"format {state['format']} where {STATE_FORMAT} is expected")
-        mine = self.state()
-        if mine is None or mine.keys() != state.keys():
+        own_state = self.state()
+        if own_state is None or own_state.keys() != state.keys():
             raise ValueError("it was written for a different run")
         agent = None
         if self.agent is not None:
             agent = PPOAgent.from_state(state["agent"], self.spec.arithmetic)
             if agent.spec != self.agent.spec:
                 raise ValueError("it was written for a different run")
-        goes_on = self._env.take_up(state)
+        continuing_envs = self._env.take_up(state)
         if agent is not None:
-            agent.forget(~goes_on)
+            agent.forget(~continuing_envs)
         self.agent = agent
 
     def resume_from(self, data: bytes) -> None:
@@ -144,7 +144,7 @@ class Session:
             policy_file=self.spec.policy_file,
             policy_sha256=sha256,
             timing=self._stopwatch.lap(),
-            digest=_digest(tuple(played.result for played in eval_episodes), None, self._policy_bytes()),
+            digest=_digest(tuple(episode.result for episode in eval_episodes), None, self._policy_bytes()),
         )
 
     def evaluate_policy(self, policy: policy_file.SavedPolicy, on_step: OnStep) -> tuple[EvaluatedEpisode, ...]:
@@ -153,7 +153,7 @@ class Session:
         Episodes are scored in every mode with default constants. A policy without probabilities has no greedy actions.
         """
         spec = self.spec
-        evaluated = list[EvaluatedEpisode]()
+        evaluated_episodes = list[EvaluatedEpisode]()
         kinds: list[tuple[Literal["sampled", "greedy"], tuple[int, ...]]]
         kinds = [("sampled", episode_sizes(spec.eval_episodes, spec.n_envs))]
         if policy.agent:
@@ -164,8 +164,10 @@ class Session:
                 result = self.evaluation_episode(episode, size, decider, on_step)
                 for i, end in enumerate(result.envs):
                     rewards = {mode: finite(float(values[i])) for mode, values in result.rewards.items()}
-                    evaluated.append(EvaluatedEpisode(episode=episode, actions=kind, result=end, rewards=rewards))
-        return tuple(evaluated)
+                    evaluated_episodes.append(
+                        EvaluatedEpisode(episode=episode, actions=kind, result=end, rewards=rewards)
+                    )
+        return tuple(evaluated_episodes)
 
     def evaluation_episode(self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep) -> Ended:
         """Play the first `eval_episodes` environments of an evaluation episode; score them by every mode's defaults."""

@@ -78,29 +78,29 @@ def store(experiment_dir: Path, run: RunRef, milestone: int, data: bytes, writer
 
 
 def take_up(
-    experiment_dir: Path, run: RunRef, offered: tuple[Checkpoint, ...], resume: Callable[[bytes], None]
+    experiment_dir: Path, run: RunRef, checkpoints: tuple[Checkpoint, ...], resume: Callable[[bytes], None]
 ) -> tuple[int, tuple[str, ...]]:
-    """Resume from the first intact checkpoint in `offered` (newest first); `resume` raises Damaged if one is broken.
+    """Resume from the first intact one of `checkpoints` (newest first); `resume` raises Damaged for a broken one.
 
     Return the milestone of the restored run, or 0 if no checkpoint was intact, and a sentence for each damaged
     checkpoint.
     """
-    damaged: list[str] = []
-    for checkpoint in offered:
+    damage_reports: list[str] = []
+    for checkpoint in checkpoints:
         if is_file_of(run, checkpoint):
             file = checkpoint.file
         else:
             file = file_of(run, checkpoint.milestone)
         try:
             if file != checkpoint.file:
-                where = f"is the state file of run {run.name} after episode {checkpoint.milestone - 1}"
-                raise Damaged(f"{where}, not {checkpoint.file[:200]!r}")
+                expected_content = f"is the state file of run {run.name} after episode {checkpoint.milestone - 1}"
+                raise Damaged(f"{expected_content}, not {checkpoint.file[:200]!r}")
             resume(read(experiment_dir / file, checkpoint.sha256, checkpoint.size_bytes))
         except Damaged as error:
-            damaged.append(f"{file} {error}")
+            damage_reports.append(f"{file} {error}")
         else:
-            return checkpoint.milestone, tuple(damaged)
-    return 0, tuple(damaged)
+            return checkpoint.milestone, tuple(damage_reports)
+    return 0, tuple(damage_reports)
 
 
 def reason(error: Exception) -> str:

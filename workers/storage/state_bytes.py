@@ -27,8 +27,8 @@ def to_bytes(state: dict[str, Any]) -> bytes:
 
 def from_bytes(data: bytes) -> dict[str, Any]:
     """Return the state that `to_bytes` serialised, on the CPU; for other bytes, raises one of durable.FOREIGN."""
-    with zipfile.ZipFile(io.BytesIO(data)) as packed:
-        if sum(entry.file_size for entry in packed.infolist()) > len(data):  # our files are not compressed
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if sum(entry.file_size for entry in archive.infolist()) > len(data):  # our files are not compressed
             raise ValueError("it would take more memory than its file size")
     state: dict[str, Any] = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     return state

@@ -30,8 +30,8 @@ _FOUND: set[str] = set()  # the names found here
 
 def register(module: ModuleType, neighbours: Mapping[str, ModuleType], folders: Sequence[Path]) -> None:
     """From now on, find modules for `module` and its `neighbours`, in the order of `folders`."""
-    loaded = _UsersFile(neighbours, tuple(map(str, folders)))
-    _BY_GLOBALS.update({id(vars(each)): loaded for each in (module, *neighbours.values())})
+    users_file = _UsersFile(neighbours, tuple(map(str, folders)))
+    _BY_GLOBALS.update({id(vars(loaded_module)): users_file for loaded_module in (module, *neighbours.values())})
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
 
@@ -46,8 +46,8 @@ def forget() -> None:
 
 def without_working_directory(path: Sequence[str]) -> list[str]:
     """Return the entries of `path` other than the working directory."""
-    here = Path().resolve()
-    return [entry for entry in path if Path(entry).resolve() != here]
+    working_folder = Path().resolve()
+    return [entry for entry in path if Path(entry).resolve() != working_folder]
 
 
 class _Finder(MetaPathFinder):
@@ -56,18 +56,18 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None, /
     ) -> ModuleSpec | None:
-        loaded = _importing()
-        if loaded is None:
+        users_file = _importing()
+        if users_file is None:
             return None
         package, _, _ = name.rpartition(".")
         top = name.partition(".")[0]
-        if name in loaded.neighbours:
-            spec: ModuleSpec | None = ModuleSpec(name, _AsBefore(loaded.neighbours[name]))
+        if name in users_file.neighbours:
+            spec: ModuleSpec | None = ModuleSpec(name, _AsBefore(users_file.neighbours[name]))
         elif path is None:
-            spec = None if _is_installed(name) else PathFinder.find_spec(name, loaded.folders)
-        elif top in _FOUND or top in loaded.neighbours:
-            below = [str(Path(folder, *package.split("."))) for folder in loaded.folders]
-            spec = PathFinder.find_spec(name, [*path, *below])
+            spec = None if _is_installed(name) else PathFinder.find_spec(name, users_file.folders)
+        elif top in _FOUND or top in users_file.neighbours:
+            lower_folders = [str(Path(folder, *package.split("."))) for folder in users_file.folders]
+            spec = PathFinder.find_spec(name, [*path, *lower_folders])
         else:
             spec = None
         if spec is not None:
@@ -96,9 +96,9 @@ def _importing() -> _UsersFile | None:
     """Return the registered file whose code runs on this thread."""
     frame = sys._getframe(1)
     while frame is not None:
-        loaded = _BY_GLOBALS.get(id(frame.f_globals))
-        if loaded is not None:
-            return loaded
+        users_file = _BY_GLOBALS.get(id(frame.f_globals))
+        if users_file is not None:
+            return users_file
         frame = frame.f_back  # type: ignore[assignment]
     return None
 

@@ -48,19 +48,19 @@ class BarrierState(msgspec.Struct, frozen=True):
     @property
     def open(self) -> int:
         """The last milestone at which every run has arrived."""
-        return min(at.arrived for at in self.positions.values())
+        return min(position.arrived for position in self.positions.values())
 
     @property
     def done(self) -> bool:
-        return all(at.released == self.last for at in self.positions.values())
+        return all(position.released == self.last for position in self.positions.values())
 
 
 Advanced = tuple[BarrierState, tuple[ReleaseRuns, ...]]  # the new state, and the releases that follow
 
 
-def begin(mode: Mode, runs: tuple[str, ...], last: int) -> BarrierState:
+def begin(mode: Mode, runs: tuple[str, ...], last_milestone: int) -> BarrierState:
     """Return the barrier of a block before any run has arrived."""
-    return BarrierState(mode, last, dict.fromkeys(runs, Position()))
+    return BarrierState(mode, last_milestone, dict.fromkeys(runs, Position()))
 
 
 def arrived(state: BarrierState, run: str, milestone: int) -> Advanced:
@@ -68,26 +68,30 @@ def arrived(state: BarrierState, run: str, milestone: int) -> Advanced:
 
     Raises ValueError if the run was not released that far.
     """
-    at = state.positions[run]
-    if milestone <= at.arrived:
+    position = state.positions[run]
+    if milestone <= position.arrived:
         return state, ()
-    if milestone > min(at.released + 1, state.last):
-        raise ValueError(f"{run} arrived at milestone {milestone} but was released from {at.released}")
-    return _moved(state, run, msgspec.structs.replace(at, arrived=milestone))
+    if milestone > min(position.released + 1, state.last):
+        raise ValueError(f"{run} arrived at milestone {milestone} but was released from {position.released}")
+    return _moved(state, run, msgspec.structs.replace(position, arrived=milestone))
 
 
-def died(state: BarrierState, run: str, recorded: int, released: int) -> Advanced:
+def died(state: BarrierState, run: str, recorded_milestone: int, released_milestone: int) -> Advanced:
     """Note that the run's worker is gone.
 
     The run falls back to its last record; the other runs continue until they have to wait for it.
 
-    `recorded`: the run's last recorded milestone. `released`: the last milestone from which the run was ever released,
-    according to the records.
+    `recorded_milestone`: the run's last recorded milestone. `released_milestone`: the last milestone from which the run
+    was ever released, according to the records.
     """
-    at = state.positions[run]
-    if at.dead:
+    position = state.positions[run]
+    if position.dead:
         return state, ()
-    return _moved(state, run, Position(recorded, max(at.released, min(released, recorded)), dead=True))
+    return _moved(
+        state,
+        run,
+        Position(recorded_milestone, max(position.released, min(released_milestone, recorded_milestone)), dead=True),
+    )
 
 
 def rejoined(state: BarrierState, run: str, milestone: int) -> Advanced:
@@ -95,43 +99,47 @@ def rejoined(state: BarrierState, run: str, milestone: int) -> Advanced:
 
     Raises ValueError for a milestone that the run never reached.
     """
-    at = state.positions[run]
-    if milestone > at.arrived:
-        raise ValueError(f"{run} cannot return to milestone {milestone}: it only reached {at.arrived}")
-    return _moved(state, run, Position(milestone, max(BEFORE_START, min(at.released, milestone - 1))))
+    position = state.positions[run]
+    if milestone > position.arrived:
+        raise ValueError(f"{run} cannot return to milestone {milestone}: it only reached {position.arrived}")
+    return _moved(state, run, Position(milestone, max(BEFORE_START, min(position.released, milestone - 1))))
 
 
-def restore(state: BarrierState, stood: Mapping[str, tuple[int, int]]) -> Advanced:
-    """Return `state` with its runs at the positions `stood`, and the releases that follow.
+def restore(state: BarrierState, restored_positions: Mapping[str, tuple[int, int]]) -> Advanced:
+    """Return `state` with its runs at the positions `restored_positions`, and the releases that follow.
 
-    `state`: a barrier before any arrival. `stood`: by run, the last milestone at which it arrived, and the last one
-    from which it was released. A run with work left counts as dead until it has rejoined; a run that has arrived at the
-    end needs no worker.
+    `state`: a barrier before any arrival. `restored_positions`: by run, the last milestone at which it arrived, and the
+    last one from which it was released. A run with work left counts as dead until it has rejoined; a run that has
+    arrived at the end needs no worker.
     """
     positions = {
-        run: Position(arrived=arrived, released=min(released, arrived), dead=arrived < state.last)
-        for run, (arrived, released) in stood.items()
+        run: Position(
+            arrived=arrived_milestone,
+            released=min(released_milestone, arrived_milestone),
+            dead=arrived_milestone < state.last,
+        )
+        for run, (arrived_milestone, released_milestone) in restored_positions.items()
     }
     return _release_due(msgspec.structs.replace(state, positions=positions))
 
 
 def working(state: BarrierState) -> tuple[str, ...]:
     """Return the runs on their way to their next milestone."""
-    return tuple(run for run, at in state.positions.items() if _works(state, at) and not at.dead)
+    return tuple(run for run, position in state.positions.items() if _works(state, position) and not position.dead)
 
 
-def _moved(state: BarrierState, run: str, at: Position) -> Advanced:
-    return _release_due(msgspec.structs.replace(state, positions=state.positions | {run: at}))
+def _moved(state: BarrierState, run: str, position: Position) -> Advanced:
+    return _release_due(msgspec.structs.replace(state, positions=state.positions | {run: position}))
 
 
 def _release_due(state: BarrierState) -> Advanced:
     """Release all runs that are due. In the modes alternate and sequence, one run must stop before the next starts."""
     commands: list[ReleaseRuns] = []
-    while due := _due(state):
-        milestone = state.positions[due[0]].arrived
-        freed = dict.fromkeys(due, Position(milestone, milestone))
-        state = msgspec.structs.replace(state, positions=state.positions | freed)
-        commands.append(ReleaseRuns(milestone, due))
+    while due_runs := _due(state):
+        milestone = state.positions[due_runs[0]].arrived
+        freed_positions = dict.fromkeys(due_runs, Position(milestone, milestone))
+        state = msgspec.structs.replace(state, positions=state.positions | freed_positions)
+        commands.append(ReleaseRuns(milestone, due_runs))
     return state, tuple(commands)
 
 
@@ -139,29 +147,31 @@ def _due(state: BarrierState) -> tuple[str, ...]:
     """Return the runs to release now, which are all at the same milestone."""
     if state.mode == "sequence":
         return _next_in_sequence(state)
-    waiting = [run for run, at in state.positions.items() if at.released < at.arrived and not at.dead]
+    waiting_runs = [
+        run for run, position in state.positions.items() if position.released < position.arrived and not position.dead
+    ]
     if state.mode == "independent":
-        return tuple(waiting)
-    opened = state.open
-    due = tuple(run for run in waiting if state.positions[run].arrived == opened)
-    return _next_in_turn(state, due) if state.mode == "alternate" else due
+        return tuple(waiting_runs)
+    open_milestone = state.open
+    due_runs = tuple(run for run in waiting_runs if state.positions[run].arrived == open_milestone)
+    return _next_in_turn(state, due_runs) if state.mode == "alternate" else due_runs
 
 
-def _next_in_turn(state: BarrierState, due: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the run of `due` whose turn it is, if no run is working; else none."""
-    if any(_works(state, at) for at in state.positions.values()):
+def _next_in_turn(state: BarrierState, due_runs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the run of `due_runs` whose turn it is, if no run is working; else none."""
+    if any(_works(state, position) for position in state.positions.values()):
         return ()
-    in_turn = due if state.open % 2 == 0 else due[::-1]
-    return in_turn[:1]
+    runs_in_turn = due_runs if state.open % 2 == 0 else due_runs[::-1]
+    return runs_in_turn[:1]
 
 
 def _next_in_sequence(state: BarrierState) -> tuple[str, ...]:
     """Return the first run that is not done, if no run is working, all are warm and its worker is alive; else none."""
-    if state.open == BEFORE_START or any(_works(state, at) for at in state.positions.values()):
+    if state.open == BEFORE_START or any(_works(state, position) for position in state.positions.values()):
         return ()
-    first = [run for run, at in state.positions.items() if at.released < state.last][:1]
-    return tuple(run for run in first if not state.positions[run].dead)
+    first_runs = [run for run, position in state.positions.items() if position.released < state.last][:1]
+    return tuple(run for run in first_runs if not state.positions[run].dead)
 
 
-def _works(state: BarrierState, at: Position) -> bool:
-    return at.released == at.arrived < state.last
+def _works(state: BarrierState, position: Position) -> bool:
+    return position.released == position.arrived < state.last

@@ -29,16 +29,16 @@ class BlocksInProgress:
 
     def begin_or_restore(self, block: Block, history: History) -> None:
         """Add a block; if it was begun before and then set aside, add it from its records."""
-        kept = runs.in_progress(history, block)
-        if kept:
-            self.restore(block, kept, history.plan)
+        kept_runs = runs.in_progress(history, block)
+        if kept_runs:
+            self.restore(block, kept_runs, history.plan)
         else:
             self.begin(block, history.plan)
 
-    def restore(self, block: Block, kept: Sequence[RunHistory], plan: Plan) -> None:
+    def restore(self, block: Block, kept_runs: Sequence[RunHistory], plan: Plan) -> None:
         """Add a block from its records; its runs have no workers yet."""
-        stood = {run.ref.name: (run.recorded, run.released) for run in kept}
-        self._take(block.replicate, barrier.restore(barrier_of(block, plan), stood))
+        restored_positions = {run.ref.name: (run.recorded, run.released) for run in kept_runs}
+        self._take(block.replicate, barrier.restore(barrier_of(block, plan), restored_positions))
 
     def remove(self, block: int) -> None:
         """Forget a block that is done or given up, with its queued releases."""
@@ -79,8 +79,8 @@ class BlocksInProgress:
         self._take(block, barrier.died(self._barriers[block], run.ref.name, run.recorded, run.released))
 
     def _take(self, block: int, advanced: barrier.Advanced) -> None:
-        self._barriers[block], due = advanced
-        for release in due:
+        self._barriers[block], due_releases = advanced
+        for release in due_releases:
             self._due.append((block, release))
             self._unrecorded.update(release.runs)
 
@@ -109,14 +109,14 @@ class BlocksInProgress:
 
         When stopping, hold back the releases after which a run would do further work.
         """
-        due = [
+        due_releases = [
             (block, release)
             for block, release in self._due
             if not (stopping and release.milestone < self._barriers[block].last)
         ]
-        self._unrecorded.difference_update(*(release.runs for _, release in due))
+        self._unrecorded.difference_update(*(release.runs for _, release in due_releases))
         self._due = []
-        return due
+        return due_releases
 
     def is_done(self, block: int) -> bool:
         """True if every run of the block was released from its last milestone."""
@@ -124,5 +124,5 @@ class BlocksInProgress:
 
     def at_work(self) -> list[str]:
         """Return the runs on their way to their next milestone, except those whose release is not recorded."""
-        working = (name for state in self._barriers.values() for name in barrier.working(state))
-        return [name for name in working if name not in self._unrecorded]
+        working_runs = (name for state in self._barriers.values() for name in barrier.working(state))
+        return [name for name in working_runs if name not in self._unrecorded]

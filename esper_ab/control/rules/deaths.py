@@ -20,9 +20,9 @@ DROPS = 3  # replicates given up for the same reason, with none complete
 class Deaths:
     """Counts deaths since the last progress."""
 
-    def __init__(self, most: int) -> None:
-        """`most`: the number of deaths at one milestone after which the replicate is given up."""
-        self.most = most
+    def __init__(self, death_limit: int) -> None:
+        """`death_limit`: the number of deaths at one milestone after which the replicate is given up."""
+        self.most = death_limit
         self._by_run: dict[str, tuple[int, int]] = {}  # run -> last recorded milestone, deaths since
         self._by_lane: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
@@ -34,16 +34,16 @@ class Deaths:
         `milestone`: the run's last recorded milestone. The count restarts when the run has got further since the last
         death.
         """
-        before, deaths = self._by_run.get(run, (milestone, 0))
-        deaths = deaths + 1 if before == milestone else 1
+        milestone_before, deaths = self._by_run.get(run, (milestone, 0))
+        deaths = deaths + 1 if milestone_before == milestone else 1
         self._by_run[run] = (milestone, deaths)
         return deaths >= self.most
 
     def record_account(self, run: str, account: str) -> bool:
         """Store the `account` of a death of `run`; True if it equals the previous one except for numbers."""
-        before = self._accounts.get(run)
+        account_before = self._accounts.get(run)
         self._accounts[run] = _mask_numbers(account)
-        return self._accounts[run] == before
+        return self._accounts[run] == account_before
 
     def count_outside_run(self, lane: str) -> bool:
         """Count a death of the lane's worker outside a run; True if the experiment is to end."""
@@ -59,9 +59,9 @@ class Deaths:
 
         Numbers in reasons are ignored.
         """
-        masked = _mask_numbers(reason)
-        self._reasons[masked] += 1
-        return self._reasons[masked] >= DROPS
+        masked_reason = _mask_numbers(reason)
+        self._reasons[masked_reason] += 1
+        return self._reasons[masked_reason] >= DROPS
 
 
 def _mask_numbers(text: str) -> str:

@@ -60,7 +60,7 @@ class Failures:
         self._times[cause, run] += 1
         runs = self._complete_then.setdefault(cause, {})
         runs[run] = complete
-        others = tuple(other for other, then in runs.items() if other != run and then == complete)
+        others = tuple(other_run for other_run, then in runs.items() if other_run != run and then == complete)
         return others, self._times[cause, run]
 
 
@@ -86,13 +86,13 @@ def repeated(runs: tuple[RunRef, ...], failure: Failure) -> WorkerFailed | Worke
     """Return the error that ends the experiment after several runs failed in the same way."""
     names = [run.name for run in runs]
     if len(names) <= _NAMED:
-        named = listed(names)
+        names_words = listed(names)
     else:
-        named = f"{', '.join(names[:_NAMED])} and others"
-    line = f"{named} failed in the same way, so the experiment ends, with every seed kept: {failure.cause}"
+        names_words = f"{', '.join(names[:_NAMED])} and others"
+    line = f"{names_words} failed in the same way, so the experiment ends, with every seed kept: {failure.cause}"
     return failure.kind(f"{line}\n{failure.log}" if failure.log else line)
 
 
 def _log_of(failure: Failure) -> str:
-    where = failure.log.partition("\n")[0].removeprefix("the end of ").removesuffix(":")
-    return f"; its output is in {where}" if where else ""
+    log_file = failure.log.partition("\n")[0].removeprefix("the end of ").removesuffix(":")
+    return f"; its output is in {log_file}" if log_file else ""

@@ -42,14 +42,14 @@ class GivingUp:
     def __init__(
         self,
         history: History,
-        out: Outbox,
+        outbox: Outbox,
         blocks: BlocksInProgress,
         workers: Workers,
         liveness: Liveness,
         deaths: Deaths,
     ) -> None:
         self._history = history
-        self._out = out
+        self._out = outbox
         self._blocks = blocks
         self._workers = workers
         self._liveness = liveness
@@ -60,29 +60,31 @@ class GivingUp:
     def any_aside(self) -> bool:
         return bool(self._aside)
 
-    def set_aside(self, dropped: Dropped) -> None:
+    def set_aside(self, dropped_run: Dropped) -> None:
         """Free the lanes of the replicate; the journal records nothing, so a later coordinator begins it again."""
-        block = self._block_of(dropped.run)
-        self._free_lanes(block, f"seed {block.replicate} is set aside: {dropped.run.ref.name} failed: {dropped.how}")
-        self._aside.append((number_complete(self._history), dropped))
+        block = self._block_of(dropped_run.run)
+        self._free_lanes(
+            block, f"seed {block.replicate} is set aside: {dropped_run.run.ref.name} failed: {dropped_run.how}"
+        )
+        self._aside.append((number_complete(self._history), dropped_run))
 
     def due(self, *, nothing_else: bool) -> tuple[Dropped, ...]:
         """Take the replicates since which another one was completed, or all if there is `nothing_else` to train."""
         if not self._aside:
             return ()
         complete = number_complete(self._history)
-        due = [(then, dropped) for then, dropped in self._aside if nothing_else or complete > then]
-        self._aside = [waiting for waiting in self._aside if waiting not in due]
-        return tuple(dropped for _, dropped in due)
+        due_drops = [(then, dropped) for then, dropped in self._aside if nothing_else or complete > then]
+        self._aside = [waiting for waiting in self._aside if waiting not in due_drops]
+        return tuple(dropped for _, dropped in due_drops)
 
-    def drop(self, dropped: Dropped) -> EsperError | None:
+    def drop(self, dropped_run: Dropped) -> EsperError | None:
         """Give up the replicate of a run that keeps failing; return an error if this ends the experiment, else None."""
-        died = incidents.died(dropped.run, dropped.deaths)
-        failed = (dropped.run.ref.name, *dropped.alike)
-        self.give_up(self._block_of(dropped.run), f"{died}: {dropped.how}", failed)
+        death_words = incidents.died(dropped_run.run, dropped_run.deaths)
+        failed = (dropped_run.run.ref.name, *dropped_run.alike)
+        self.give_up(self._block_of(dropped_run.run), f"{death_words}: {dropped_run.how}", failed)
         self._out.do(commands.Sync())
-        error = dropped.error
-        if self._deaths.count_given_up(dropped.how) and not any_complete(self._history):
+        error = dropped_run.error
+        if self._deaths.count_given_up(dropped_run.how) and not any_complete(self._history):
             return type(error)(f"{error}\nseveral seeds were given up for the same reason and none was completed")
         if nothing_left(self._history):
             return type(error)(f"{error}\n{NOTHING_LEFT}")
@@ -95,15 +97,17 @@ class GivingUp:
         self._out.do(commands.Sync())
         return f"{account}\nevery seed was given up, as a retry would fail in the same way: fix it, then launch again"
 
-    def give_up(self, block: Block, why: str, failed: Collection[str] = ()) -> None:
+    def give_up(self, block: Block, cause: str, failed_run: Collection[str] = ()) -> None:
         """Give up the block: its unfinished runs get no outcome, and all of its workers are free again.
 
-        `failed`: the runs that caused it.
+        `failed_run`: the runs that caused it.
         """
-        reason = f"seed {block.replicate} was given up: {why}"
-        for spec in sorted(block.runs, key=lambda spec: spec.ref.name not in failed):  # record the failed runs first
+        reason = f"seed {block.replicate} was given up: {cause}"
+        for spec in sorted(
+            block.runs, key=lambda spec: spec.ref.name not in failed_run
+        ):  # record the failed runs first
             if self._history.runs[spec.ref.name].expected:
-                self._out.record(incidents.run_given_up(spec, reason, failed=spec.ref.name in failed))
+                self._out.record(incidents.run_given_up(spec, reason, failed=spec.ref.name in failed_run))
         self._free_lanes(block, reason)
 
     def _free_lanes(self, block: Block, reason: str) -> None:

@@ -40,15 +40,19 @@ def worker_started(hello: Hello, order: WorkerOrder) -> WorkerStarted:
 
 def moved(hello: Hello, worker: WorkerState, history: History) -> Incident | None:
     """Return an incident if a lane now uses other devices of the same kind, as after a requeue; else None."""
-    before = history.present.get(worker.lane)
-    now = _place(worker.order.node, hello.host, hello.uuids)
-    if before is None or not before.host or (was := _place(before.node, before.host, before.uuids)) == now:
+    place_before = history.present.get(worker.lane)
+    place_now = _place(worker.order.node, hello.host, hello.uuids)
+    if (
+        place_before is None
+        or not place_before.host
+        or (place_words := _place(place_before.node, place_before.host, place_before.uuids)) == place_now
+    ):
         return None
     name = worker.run.ref.name if worker.run else ""
     return Incident(
         category="moved",
         run_name=name,
-        detail=f"{worker.lane} has moved from {was} to {now}, of the same kind",
+        detail=f"{worker.lane} has moved from {place_words} to {place_now}, of the same kind",
     )
 
 
@@ -72,51 +76,56 @@ def reported(report: Report, run: RunHistory) -> Iterator[AnyEvent]:
     yield event_of(report)
     if isinstance(report, Ready):
         yield from (
-            Incident(category="damaged_checkpoint", run_name=report.run.name, detail=what) for what in report.damaged
+            Incident(category="damaged_checkpoint", run_name=report.run.name, detail=damage)
+            for damage in report.damaged
         )
     else:
         yield from confounders(report.record, run.confounders)
 
 
-def inexact(run: RunHistory, milestone: int, how: str) -> Incident:
+def inexact(run: RunHistory, milestone: int, difference_words: str) -> Incident:
     """Return an incident: a milestone was reached again with a different result. The first record stays."""
     episode = episode_at(run.spec, milestone)
-    detail = f"{stage(run.spec, milestone)} was {how} a different result"
+    detail = f"{stage(run.spec, milestone)} was {difference_words} a different result"
     return Incident(category="inexact_resume", run_name=run.ref.name, episode=episode, detail=detail)
 
 
-def stop_begins(by: str) -> Incident:
+def stop_begins(stop_source: str) -> Incident:
     return Incident(
         category="interrupted",
-        detail=f"{by}: stopping after the current barrier; another Ctrl-C stops at once",
+        detail=f"{stop_source}: stopping after the current barrier; another Ctrl-C stops at once",
     )
 
 
 def stop_waits(worker: WorkerState, run: RunHistory, stands: int, silence: Laggard | None) -> str:
     """Say which worker a stop waits for. This is a warning and not an incident, because it affects no result."""
-    where = whereabouts(worker, run, stands, silence.last if silence else None)
+    place = whereabouts(worker, run, stands, silence.last if silence else None)
     if silence:
-        until = f"silent for {silence.silent_s:.0f} s, killed after {silence.limit_s:.0f} s; "
+        silence_words = f"silent for {silence.silent_s:.0f} s, killed after {silence.limit_s:.0f} s; "
     else:
-        until = ""
-    return f"stopping; waiting for {worker.title}, {where}: {until}Ctrl-C stops at once"
+        silence_words = ""
+    return f"stopping; waiting for {worker.title}, {place}: {silence_words}Ctrl-C stops at once"
 
 
-def stopped(by: str) -> Interrupted:
-    return Interrupted(f"stopped by {by} after the current barrier; all records so far are kept", in_order=True)
+def stopped(stop_source: str) -> Interrupted:
+    return Interrupted(
+        f"stopped by {stop_source} after the current barrier; all records so far are kept", in_order=True
+    )
 
 
-def ended_together(by: str, worker: WorkerState, where: str) -> Interrupted:
-    return Interrupted(f"stopped by {by}, which also ended {worker.title}, {where}; all records so far are kept")
+def ended_together(stop_source: str, worker: WorkerState, place: str) -> Interrupted:
+    return Interrupted(
+        f"stopped by {stop_source}, which also ended {worker.title}, {place}; all records so far are kept"
+    )
 
 
 def died(run: RunHistory, deaths: int) -> str:
     """Say how often a run died, and after which record."""
     if run.recorded > NOWHERE:
-        where = f"after {stage(run.spec, run.recorded)}"
+        place = f"after {stage(run.spec, run.recorded)}"
     else:
-        where = "before the end of its warm-up"
-    return f"{run.ref.name} died {times(deaths)} {where}"
+        place = "before the end of its warm-up"
+    return f"{run.ref.name} died {times(deaths)} {place}"
 
 
 def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, hung: bool) -> Incident:
@@ -132,28 +141,28 @@ def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, h
 
 
 def program_failed(
-    worker: WorkerState, run: RunHistory, failure: Failure, others: Collection[RunRef], times: int
+    worker: WorkerState, run: RunHistory, failure: Failure, other_runs: Collection[RunRef], times: int
 ) -> Incident:
     """Return the incident of a failure of the user's program; an exit repeated in the same way has no log.
 
-    `others`: runs that failed in the same way before; `times`: how often this run has failed so.
+    `other_runs`: runs that failed in the same way before; `times`: how often this run has failed so.
     """
     hung = failure.kind is WorkerHung
-    if times == 1 and not others:
+    if times == 1 and not other_runs:
         return death(worker, run, failure.line, failure.log, hung=hung)
-    before = "before" if times > 1 else next(iter(others)).name
-    line = f"{worker.title} failed in the same way as {before}"
+    earlier_run = "before" if times > 1 else next(iter(other_runs)).name
+    line = f"{worker.title} failed in the same way as {earlier_run}"
     return death(worker, run, line, failure.log if hung else "", hung=hung)
 
 
 def restart(worker: WorkerState, run: RunHistory | None) -> Incident:
-    name, recorded = (run.ref.name, run.recorded) if run else ("", 0)
-    if run and recorded > 0:
-        begins = f"continue {name} after {stage(run.spec, recorded)}"
+    name, recorded_milestone = (run.ref.name, run.recorded) if run else ("", 0)
+    if run and recorded_milestone > 0:
+        begins = f"continue {name} after {stage(run.spec, recorded_milestone)}"
     else:
         begins = f"begin {name} again"
-    goes_on = f" to {begins}" if run else ""
-    return Incident(category="restart", run_name=name, detail=f"{worker.title} was started{goes_on}")
+    run_words = f" to {begins}" if run else ""
+    return Incident(category="restart", run_name=name, detail=f"{worker.title} was started{run_words}")
 
 
 def start_delayed(worker: WorkerState, lack: str, limit_s: float) -> Incident:

@@ -47,42 +47,42 @@ class Laggard(msgspec.Struct, frozen=True, kw_only=True):
 class Liveness:
     """Tracks signs of life of all workers, by identity."""
 
-    def __init__(self, limits: Limits, now: float) -> None:
+    def __init__(self, limits: Limits, now_s: float) -> None:
         self._limits = limits
-        self._checked = now
+        self._checked = now_s
         self._crowding = 1.0
         self._owing: dict[str, tuple[Sign, float]] = {}  # worker -> last sign and when
         self._resting: dict[str, float] = {}  # worker -> when it was last heard of
         self._intervals: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_INTERVALS_KEPT))
 
-    def sign(self, worker: str, sign: Sign, now: float) -> None:
+    def sign(self, worker: str, sign: Sign, now_s: float) -> None:
         """Record that the worker reported `sign` and now owes the next one."""
-        self._note_interval(worker, now)
+        self._note_interval(worker, now_s)
         self._resting.pop(worker, None)
-        self._owing[worker] = (sign, now)
+        self._owing[worker] = (sign, now_s)
 
-    def rest(self, worker: str, now: float) -> None:
+    def rest(self, worker: str, now_s: float) -> None:
         """Record that the worker has finished its task and owes no sign."""
-        self._note_interval(worker, now)
+        self._note_interval(worker, now_s)
         self._owing.pop(worker, None)
-        self._resting[worker] = now
+        self._resting[worker] = now_s
 
     def forget(self, worker: str) -> None:
         """Drop a worker that died during a task, without counting the interval."""
         self._owing.pop(worker, None)
         self._resting.pop(worker, None)
 
-    def ping(self, now: float) -> tuple[str, ...]:
+    def ping(self, now_s: float) -> tuple[str, ...]:
         """Return the idle workers that must be pinged now; each owes an answer."""
-        due = tuple(worker for worker, at in self._resting.items() if now - at >= self._limits.ping_s)
-        for worker in due:
-            self.sign(worker, Sign(phase=PING), now)
-        return due
+        due_workers = tuple(worker for worker, rest_s in self._resting.items() if now_s - rest_s >= self._limits.ping_s)
+        for worker in due_workers:
+            self.sign(worker, Sign(phase=PING), now_s)
+        return due_workers
 
-    def pong(self, worker: str, now: float) -> None:
+    def pong(self, worker: str, now_s: float) -> None:
         """Record an answer to a ping; ignore it if the worker was given work after the ping."""
         if worker in self._owing and self._owing[worker][0].phase == PING:
-            self.rest(worker, now)
+            self.rest(worker, now_s)
 
     def last(self, worker: str) -> Sign | None:
         """Return the worker's last reported activity; None while it is idle."""
@@ -93,36 +93,38 @@ class Liveness:
         """True if the worker has sent nothing since it was given a run."""
         return worker in self._owing and self._owing[worker][0].phase == ASSIGNED
 
-    def silence(self, worker: str, now: float) -> Laggard | None:
+    def silence(self, worker: str, now_s: float) -> Laggard | None:
         """Return how long the worker has been silent; None while it owes no sign."""
         if worker not in self._owing:
             return None
-        sign, at = self._owing[worker]
-        return Laggard(worker=worker, last=sign, silent_s=now - at, limit_s=self._limit_s(sign.phase))
+        sign, sign_s = self._owing[worker]
+        return Laggard(worker=worker, last=sign, silent_s=now_s - sign_s, limit_s=self._limit_s(sign.phase))
 
-    def late(self, now: float, crowding: float = 1.0) -> tuple[Laggard, ...]:
+    def late(self, now_s: float, crowding: float = 1.0) -> tuple[Laggard, ...]:
         """Return the workers that are silent beyond their limit. Call it about once a second.
 
         A long gap between calls means that the coordinator itself stood still, and is not counted as silence.
         `crowding`: the factor by which load may slow a process down now, at least 1.
         """
         self._crowding = crowding
-        gap = now - self._checked
-        self._checked = now
+        gap = now_s - self._checked
+        self._checked = now_s
         if gap > self._limits.pause_s:
-            self._owing = {worker: (sign, at + gap) for worker, (sign, at) in self._owing.items()}
+            self._owing = {worker: (sign, sign_s + gap) for worker, (sign, sign_s) in self._owing.items()}
         limits = {phase: self._limit_s(phase) for phase in {sign.phase for sign, _ in self._owing.values()}}
-        silences = [(worker, sign, now - at, limits[sign.phase]) for worker, (sign, at) in self._owing.items()]
+        silences = [
+            (worker, sign, now_s - sign_s, limits[sign.phase]) for worker, (sign, sign_s) in self._owing.items()
+        ]
         return tuple(
             Laggard(worker=worker, last=sign, silent_s=silent_s, limit_s=limit_s)
             for worker, sign, silent_s, limit_s in silences
             if silent_s > limit_s
         )
 
-    def _note_interval(self, worker: str, now: float) -> None:
+    def _note_interval(self, worker: str, now_s: float) -> None:
         if worker in self._owing and self._owing[worker][0].phase != PING:
-            sign, at = self._owing[worker]
-            self._intervals[sign.phase].append(now - at)
+            sign, sign_s = self._owing[worker]
+            self._intervals[sign.phase].append(now_s - sign_s)
 
     def _limit_s(self, phase: str) -> float:
         if phase == PING:

@@ -26,19 +26,19 @@ def may_start(history: History, block: Block) -> bool:
     """True if no future look could make this block superfluous."""
     if not history.design.early_stop:
         return True
-    ahead = [look for look in history.design.looks if look > _last_look(history)]
-    return all(block.replicate < look for look in ahead)
+    open_looks = [look for look in history.design.looks if look > _last_look(history)]
+    return all(block.replicate < look for look in open_looks)
 
 
 def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
     """Return the events to record after a block was completed: looks, then an extension of an open-ended plan."""
-    likely = _likely(history)
+    likely_look = _likely(history)
     extensible = history.plan.experiment.open_ended and _all_started(history)
-    if not likely and not extensible:
+    if not likely_look and not extensible:
         return ()
     progress = progress_of(history)
     events: list[LookTaken | PlanExtended] = []
-    if likely:
+    if likely_look:
         events += _taken(history, progress)
     if extensible and not all_settled(progress):
         batch = history.plan.experiment.seeds
@@ -62,27 +62,29 @@ def _likely(history: History) -> bool:
 
     This check is cheap, as it runs after every block; `take_looks` checks the blocks before it.
     """
-    upcoming = _next_look(history)
-    if upcoming is None or upcoming > len(history.blocks):
+    upcoming_look = _next_look(history)
+    if upcoming_look is None or upcoming_look > len(history.blocks):
         return False
     contrasts = set(history.design.comparisons)
     if history.design.early_stop:
         for look in history.looks:
             contrasts -= {*look.decided, *look.futile}
-    needed = {group for contrast in contrasts for group in contrast.groups}
-    last = history.blocks[upcoming - 1]
-    return not any(history.runs[spec.ref.name].expected for spec in last.runs if spec.ref.group_id in needed)
+    needed_groups = {group for contrast in contrasts for group in contrast.groups}
+    last_block = history.blocks[upcoming_look - 1]
+    return not any(
+        history.runs[spec.ref.name].expected for spec in last_block.runs if spec.ref.group_id in needed_groups
+    )
 
 
 def _next_look(history: History) -> int | None:
     """Return the next planned look or, under the anytime-valid rule, the next pair; None if no look is left."""
-    looked = _last_look(history)
+    last_look = _last_look(history)
     for look in history.design.looks:
-        if look > looked:
+        if look > last_look:
             return look
     if history.design.anytime_after is None:
         return None
-    return looked + 1
+    return last_look + 1
 
 
 def _last_look(history: History) -> int:
@@ -92,8 +94,8 @@ def _last_look(history: History) -> int:
 def _looks_to_take(history: History, progress: PlanProgress) -> list[int]:
     """Return the looks to take now; under the anytime-valid rule only the newest, which covers all pairs before it."""
     looks = [look for look in history.design.looks if look <= progress.complete]
-    after = history.design.anytime_after
-    if after is not None and progress.complete > after:
+    anytime_after = history.design.anytime_after
+    if anytime_after is not None and progress.complete > anytime_after:
         looks.append(progress.complete)
     return [look for look in looks if look > _last_look(history)]
 
@@ -101,34 +103,41 @@ def _looks_to_take(history: History, progress: PlanProgress) -> list[int]:
 def _taken(history: History, progress: PlanProgress) -> list[LookTaken]:
     """Return the looks to record, with the comparisons that each one decides or stops, and the groups that leave."""
     since = _last_look(history)
-    taken: list[LookTaken] = []
+    taken_looks: list[LookTaken] = []
     for look in _looks_to_take(history, progress):
-        decided = []
-        futile = []
-        still_open = []
+        decided_contrasts = []
+        futile_contrasts = []
+        open_contrasts = []
         for contrast, comparison in progress.comparisons.items():
-            decided_at = comparison.decided_at
-            if decided_at is None or decided_at > look:
-                still_open.append(contrast)
-            elif decided_at <= since:
+            deciding_replicates = comparison.decided_at
+            if deciding_replicates is None or deciding_replicates > look:
+                open_contrasts.append(contrast)
+            elif deciding_replicates <= since:
                 continue  # an earlier look recorded it
             elif comparison.decision == "futile":
-                futile.append(contrast)
+                futile_contrasts.append(contrast)
             else:
-                decided.append(contrast)
-        leaving = _leaving(history, still_open, taken) if history.design.early_stop else ()
-        taken.append(LookTaken(replicates=look, decided=tuple(decided), futile=tuple(futile), leaving=leaving))
+                decided_contrasts.append(contrast)
+        leaving_groups = _leaving(history, open_contrasts, taken_looks) if history.design.early_stop else ()
+        taken_looks.append(
+            LookTaken(
+                replicates=look,
+                decided=tuple(decided_contrasts),
+                futile=tuple(futile_contrasts),
+                leaving=leaving_groups,
+            )
+        )
         since = look
-    return taken
+    return taken_looks
 
 
-def _leaving(history: History, still_open: list[Contrast], taken: list[LookTaken]) -> tuple[str, ...]:
+def _leaving(history: History, open_contrasts: list[Contrast], taken_looks: list[LookTaken]) -> tuple[str, ...]:
     """Return the groups whose comparisons are all decided or stopped; untested groups stay while any is open."""
-    left = {group for look in (*history.looks, *taken) for group in look.leaving}
-    needed = {group for contrast in still_open for group in contrast.groups}
-    if still_open:
-        needed |= set(history.plan.experiment.untested)
-    return tuple(group for group in history.groups if group not in needed | left)
+    left_groups = {group for look in (*history.looks, *taken_looks) for group in look.leaving}
+    needed_groups = {group for contrast in open_contrasts for group in contrast.groups}
+    if open_contrasts:
+        needed_groups |= set(history.plan.experiment.untested)
+    return tuple(group for group in history.groups if group not in needed_groups | left_groups)
 
 
 def all_settled(progress: PlanProgress) -> bool:

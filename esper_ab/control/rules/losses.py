@@ -63,18 +63,18 @@ class Losses:
     def __init__(
         self,
         history: History,
-        out: Outbox,
+        outbox: Outbox,
         blocks: BlocksInProgress,
         liveness: Liveness,
         deaths: Deaths,
-        giving_up: GivingUp,
+        giving_up_rule: GivingUp,
     ) -> None:
         self._history = history
-        self._out = out
+        self._out = outbox
         self._blocks = blocks
         self._liveness = liveness
         self._deaths = deaths
-        self._giving_up = giving_up
+        self._giving_up = giving_up_rule
         self._failures = Failures()
 
     def judge(self, loss: Loss) -> Dropped | EsperError | None:
@@ -84,8 +84,8 @@ class Losses:
         """
         run = loss.run
         worker = loss.worker
-        in_run = run is not None and worker.greeted and run.evaluation is None
-        if run is not None and in_run and not loss.blameless:
+        is_in_run = run is not None and worker.greeted and run.evaluation is None
+        if run is not None and is_in_run and not loss.blameless:
             cause = failures.cause_of(loss.fault, run, hung=loss.hung)
             if cause:
                 return self._program_failed(loss, run, cause)
@@ -144,11 +144,11 @@ class Losses:
 
     def _handle_in_run(self, loss: Loss, run: RunHistory) -> Dropped | None:
         self._blocks.died(run)
-        too_often = self._deaths.count_in_run(run.ref.name, run.recorded)
+        has_too_many = self._deaths.count_in_run(run.ref.name, run.recorded)
         error = loss.kind(loss.account)
         if not loss.fault.retryable:
             return Dropped(run=run, deaths=1, how=loss.how, error=error)
-        if too_often:
+        if has_too_many:
             return Dropped(run=run, deaths=self._deaths.most, how=loss.how, error=error)
         return None
 
@@ -158,24 +158,24 @@ class Losses:
         The full message appears once: with its first run, or at the end of the experiment.
         """
         failure = Failure(cause=cause, how=loss.how, line=loss.line, log=loss.last_words, kind=loss.kind)
-        complete = number_complete(self._history)
-        others, times = self._failures.add(run.ref, cause, complete)
-        self._out.record(incidents.program_failed(loss.worker, run, failure, others, times))
+        has_complete_seed = number_complete(self._history)
+        other_runs, times = self._failures.add(run.ref, cause, has_complete_seed)
+        self._out.record(incidents.program_failed(loss.worker, run, failure, other_runs, times))
         self._liveness.forget(loss.worker.identity)
-        failed = (*others, run.ref)
-        if failures.is_of_the_program(failed, complete):
+        failed = (*other_runs, run.ref)
+        if failures.is_of_the_program(failed, has_complete_seed):
             return failures.repeated(failed, failure)
-        if times == 1 and not others:
+        if times == 1 and not other_runs:
             self._out.do(commands.Warn(failures.first(run.ref, failure)))
         self._blocks.died(run)
-        too_often = self._deaths.count_in_run(run.ref.name, run.recorded)
-        alike = tuple(other.name for other in others if other.replicate == run.ref.replicate)
-        if not too_often and loss.fault.retryable and times == 1 and not alike:
+        has_too_many = self._deaths.count_in_run(run.ref.name, run.recorded)
+        alike = tuple(other_run.name for other_run in other_runs if other_run.replicate == run.ref.replicate)
+        if not has_too_many and loss.fault.retryable and times == 1 and not alike:
             return None
         error = failure.kind(failure.account)
-        dropped = Dropped(run=run, alike=alike, deaths=times, how=failure.how, error=error)
-        only_this_group = all(other.group_id == run.ref.group_id for other in others)
-        if complete and only_this_group:
-            return dropped
-        self._giving_up.set_aside(dropped)
+        dropped_run = Dropped(run=run, alike=alike, deaths=times, how=failure.how, error=error)
+        only_this_group = all(other_run.group_id == run.ref.group_id for other_run in other_runs)
+        if has_complete_seed and only_this_group:
+            return dropped_run
+        self._giving_up.set_aside(dropped_run)
         return None

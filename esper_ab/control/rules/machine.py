@@ -36,11 +36,11 @@ _SAY_AGAIN_S = 60.0
 class ExperimentMachine:
     """One experiment in progress. The coordinator performs all commands of one call before it makes the next call."""
 
-    def __init__(self, history: History, limits: Limits, now: float) -> None:
+    def __init__(self, history: History, limits: Limits, now_s: float) -> None:
         """`history`: that of a new experiment, or of one that another machine began. This machine adds events to it."""
         self._history = history
         self._limits = limits
-        self._liveness = Liveness(limits, now)
+        self._liveness = Liveness(limits, now_s)
         self._deaths = Deaths(limits.deaths)
         self._workers = Workers()
         self._blocks = BlocksInProgress()
@@ -74,10 +74,10 @@ class ExperimentMachine:
         """Note that a worker is queued to start. It owes no sign of life until it is started."""
         self._workers.ordered(order, tried=False)
 
-    def launched(self, order: worker_order.WorkerOrder, now: float) -> tuple[Command, ...]:
+    def launched(self, order: worker_order.WorkerOrder, now_s: float) -> tuple[Command, ...]:
         """Note that a worker was started: the lane's first one, a restarted one, or one whose start was delayed."""
         worker = self._workers.ordered(order, tried=True)
-        self._liveness.sign(worker.identity, Sign(phase=START_UP), now)
+        self._liveness.sign(worker.identity, Sign(phase=START_UP), now_s)
         if worker.again:
             self._out.record(incidents.restart(worker, self._run_of(worker)))
         return self._out.taken()
@@ -94,26 +94,26 @@ class ExperimentMachine:
     def take_over(self) -> tuple[Command, ...]:
         """Continue where the history ends, once every lane has its worker."""
         history = self._history
-        busy = set[str]()
+        busy_lanes = set[str]()
         for block in history.blocks:
-            kept = runs.in_progress(history, block)
-            lanes = {run.ref.device for run in kept}
-            if lanes & busy:
+            kept_runs = runs.in_progress(history, block)
+            lanes = {run.ref.device for run in kept_runs}
+            if lanes & busy_lanes:
                 self._waiting.put_back(block)  # it was set aside, and its lanes were used again
                 continue
-            busy |= lanes
-            if kept:
-                self._blocks.restore(block, kept, history.plan)
+            busy_lanes |= lanes
+            if kept_runs:
+                self._blocks.restore(block, kept_runs, history.plan)
             elif runs.given_up(history, block):
                 self._giving_up.give_up(block, "the earlier coordinator had begun to give it up")
-            for run in kept:
+            for run in kept_runs:
                 if run.evaluation is None:
                     self._workers.on_lane(run.ref.device).run = run.spec
         if not self._blocks or looks.look_due(history):
             self._look()
         return self._out.taken()
 
-    def heard(self, identity: str, message: messages.WorkerMessage, now: float) -> tuple[Command, ...]:
+    def heard(self, identity: str, message: messages.WorkerMessage, now_s: float) -> tuple[Command, ...]:
         """Handle a worker's message. Messages from earlier incarnations and from workers to be ended are ignored."""
         worker = self._workers.of(identity)
         if worker is None or worker.fault or worker.ending:
@@ -121,13 +121,13 @@ class ExperimentMachine:
         try:
             match message:
                 case messages.Hello():
-                    self._greet(worker, message, now)
+                    self._greet(worker, message, now_s)
                 case messages.Progress():
-                    self._note_progress(worker, message, now)
+                    self._note_progress(worker, message, now_s)
                 case messages.Ready() | messages.EpisodeFinished() | messages.Evaluated():
-                    self._take_report(worker, message, now)
+                    self._take_report(worker, message, now_s)
                 case messages.Pong():
-                    self._liveness.pong(worker.identity, now)
+                    self._liveness.pong(worker.identity, now_s)
                 case messages.Failed():
                     worker.failed(message)
         except Rejected as error:
@@ -153,45 +153,45 @@ class ExperimentMachine:
             worker.reject(f"keeps sending invalid messages ({reason})")
         return self._out.taken()
 
-    def exited(self, lane: str, now: float) -> None:
+    def exited(self, lane: str, now_s: float) -> None:
         """Note that a lane's worker ended by itself. Its last message may still arrive."""
-        self._workers.on_lane(lane).exited_at = now
+        self._workers.on_lane(lane).exited_at = now_s
 
-    def stop_requested(self, by: str, now: float) -> tuple[Command, ...]:
+    def stop_requested(self, stop_source: str, now_s: float) -> tuple[Command, ...]:
         """Handle a signal. The first one stops after the current barrier.
 
         Ctrl-C after the first signal stops at once. A repeated SIGTERM is ignored.
         """
         if not self._stopped_by:
-            self._stopped_by = by
-            self._say_at = now + self._limits.say_s
-            self._out.record(incidents.stop_begins(by))
-        elif by == CTRL_C:
+            self._stopped_by = stop_source
+            self._say_at = now_s + self._limits.say_s
+            self._out.record(incidents.stop_begins(stop_source))
+        elif stop_source == CTRL_C:
             self._out.do(commands.Fail(Interrupted("stopped at once by a second Ctrl-C; all records so far are kept")))
         return self._out.taken()
 
-    def check_ended(self, now: float) -> tuple[Command, ...]:
+    def check_ended(self, now_s: float) -> tuple[Command, ...]:
         """End the workers that are at fault, and report those that ended by themselves a moment ago."""
         for worker in self._workers:
             if worker.fault is not None:
                 self._end(worker, worker.fault.text, hung=False)
-            elif worker.exited_at is not None and now - worker.exited_at >= LAST_WORDS_S:
+            elif worker.exited_at is not None and now_s - worker.exited_at >= LAST_WORDS_S:
                 self._end(worker, "", hung=False)
         return self._out.taken()
 
-    def check_silent(self, now: float, crowding: float = 1.0) -> tuple[Command, ...]:
+    def check_silent(self, now_s: float, crowding: float = 1.0) -> tuple[Command, ...]:
         """Request the stacks of workers that exceeded their limit, then end these workers; ping idle workers."""
-        silent: list[tuple[WorkerState, Laggard]] = []
-        for laggard in self._liveness.late(now, crowding):
+        silent_workers: list[tuple[WorkerState, Laggard]] = []
+        for laggard in self._liveness.late(now_s, crowding):
             worker = self._workers.of(laggard.worker)
             if worker is not None and not worker.ending:
-                silent.append((worker, laggard))
-        for worker, _ in silent:
+                silent_workers.append((worker, laggard))
+        for worker, _ in silent_workers:
             self._out.do(commands.DumpStacks(worker.lane))
-        for worker, laggard in silent:
+        for worker, laggard in silent_workers:
             silence = f"{laggard.silent_s:.0f} s (limit {laggard.limit_s:.0f} s)"
             self._end(worker, f"gave no sign of life for {silence}", hung=True)
-        for identity in self._liveness.ping(now):
+        for identity in self._liveness.ping(now_s):
             self._out.do(commands.Send(identity, messages.Ping()))
         return self._out.taken()
 
@@ -202,57 +202,57 @@ class ExperimentMachine:
         run_log = worker.run.log_file if worker.run else ""
         self._out.do(commands.EndWorker(worker.lane, reason=reason, hung=hung, run_log=run_log))
 
-    def lost(self, lane: str, how: str, log: str, *, hung: bool, blameless: bool = False) -> tuple[Command, ...]:
+    def lost(self, lane: str, end_words: str, log: str, *, hung: bool, blameless: bool = False) -> tuple[Command, ...]:
         """Handle the end of a worker: restart it, or give up its replicate.
 
-        `how`: the way in which the worker ended. `log`: the end of its log, "" for none. `blameless`: the node, a
+        `end_words`: the way in which the worker ended. `log`: the end of its log, "" for none. `blameless`: the node, a
         failed start or a full disk ended the worker, so its end does not count as a death of the run.
         """
         worker = self._workers.on_lane(lane)
         run = self._run_of(worker)
         stands = self._blocks.stands(run) if run else runs.NOWHERE
-        where = incidents.whereabouts(worker, run, stands, self._liveness.last(worker.identity))
+        place = incidents.whereabouts(worker, run, stands, self._liveness.last(worker.identity))
         if worker.cancelled and worker.fault is not None and self._liveness.is_just_assigned(worker.identity):
             blameless = True  # the run that it was told to leave failed, not the one that it was then given
-            where = "after its run was cancelled"
+            place = "after its run was cancelled"
         if self._stopped_by and self._limits.ended_together:  # the scheduler kills workers, too: no failure of a run
-            self._out.do(commands.Fail(incidents.ended_together(self._stopped_by, worker, where)))
+            self._out.do(commands.Fail(incidents.ended_together(self._stopped_by, worker, place)))
             return self._out.taken()
         outcome = self._losses.judge(
-            Loss(worker=worker, run=run, how=how, where=where, log=log, hung=hung, blameless=blameless)
+            Loss(worker=worker, run=run, how=end_words, where=place, log=log, hung=hung, blameless=blameless)
         )
         error = self._drop([outcome]) if isinstance(outcome, Dropped) else outcome
         self._out.do(commands.RestartWorker(lane) if error is None else commands.Fail(error))
         return self._out.taken()
 
-    def _drop(self, dropped: Sequence[Dropped]) -> EsperError | None:
+    def _drop(self, dropped_replicates: Sequence[Dropped]) -> EsperError | None:
         """Give up replicates, then take the look that may be due; return an error if this ends the experiment."""
         error: EsperError | None = None
-        for replicate in dropped:
+        for replicate in dropped_replicates:
             error = self._giving_up.drop(replicate) or error
-        if dropped and error is None and not self._stopped_by:
+        if dropped_replicates and error is None and not self._stopped_by:
             self._look()
         return error
 
-    def end_round(self, now: float) -> tuple[Command, ...]:
+    def end_round(self, now_s: float) -> tuple[Command, ...]:
         """Release the runs that may continue, and start the blocks whose lanes are free.
 
         Call this after all messages of a round are handled.
         """
-        self._release_due(now)
+        self._release_due(now_s)
         if not self._stopped_by:
-            due = self._giving_up.due(nothing_else=not (self._blocks or self._waiting))
-            error = self._drop(due)
+            due_drops = self._giving_up.due(nothing_else=not (self._blocks or self._waiting))
+            error = self._drop(due_drops)
             if error is not None:
                 self._out.do(commands.Fail(error))
-            self._start_blocks(now)
+            self._start_blocks(now_s)
         self._out.do(commands.Flush())
-        self._warn_of_slow_runs(now)
+        self._warn_of_slow_runs(now_s)
         return self._out.taken()
 
     # --- reports ---
 
-    def _greet(self, worker: WorkerState, hello: messages.Hello, now: float) -> None:
+    def _greet(self, worker: WorkerState, hello: messages.Hello, now_s: float) -> None:
         check_hello(hello, worker.order)
         if worker.greeted and worker.run is not None and self._liveness.is_just_assigned(worker.identity):
             run = self._history.runs[worker.run.ref.name]
@@ -260,23 +260,23 @@ class ExperimentMachine:
         if worker.greeted:
             return
         worker.greeted = True
-        self._liveness.rest(worker.identity, now)
-        if moved := incidents.moved(hello, worker, self._history):
-            self._out.record(moved)
+        self._liveness.rest(worker.identity, now_s)
+        if move_incident := incidents.moved(hello, worker, self._history):
+            self._out.record(move_incident)
         self._out.record(incidents.worker_started(hello, worker.order))
         if warning := incidents.other_code(hello, worker.lane, self._history):
             self._out.do(commands.Warn(warning))
         if worker.run is not None and not self._stopped_by:
-            self._assign(worker, worker.run, now)
+            self._assign(worker, worker.run, now_s)
 
-    def _note_progress(self, worker: WorkerState, progress: messages.Progress, now: float) -> None:
+    def _note_progress(self, worker: WorkerState, progress: messages.Progress, now_s: float) -> None:
         if worker.run is None or progress.run != worker.run.ref or self._liveness.last(worker.identity) is None:
             return  # outdated: the run's own report came first
         sign = Sign(phase=progress.phase, run_name=progress.run.name, step=progress.step)
-        self._liveness.sign(worker.identity, sign, now)
+        self._liveness.sign(worker.identity, sign, now_s)
         self._out.do(commands.Show(progress))
 
-    def _take_report(self, worker: WorkerState, report: Report, now: float) -> None:
+    def _take_report(self, worker: WorkerState, report: Report, now_s: float) -> None:
         run = self._history.runs.get(report.run.name)
         if run is None or not run.started or run.ref.device != worker.lane:
             raise Rejected(f"reports about {report.run.name}, which it was not assigned")
@@ -292,7 +292,7 @@ class ExperimentMachine:
                 self._out.record(event)
         elif not runs.same_record(run, milestone, report):
             self._out.record(incidents.inexact(run, milestone, "done again after a restart and had"))
-        self._liveness.rest(worker.identity, now)
+        self._liveness.rest(worker.identity, now_s)
         self._blocks.arrived(run, milestone)
 
     def _take_repeat(self, worker: WorkerState, run: RunHistory, milestone: int, report: Report) -> None:
@@ -307,24 +307,24 @@ class ExperimentMachine:
 
     # --- releases and looks ---
 
-    def _release_due(self, now: float) -> None:
+    def _release_due(self, now_s: float) -> None:
         """Record the releases that are due, sync once for all blocks, then send them."""
         if not self._blocks.anything_due:
             return
-        released = self._blocks.take_due(stopping=self._stopped_by != "")
-        for block, release in released:
+        releases = self._blocks.take_due(stopping=self._stopped_by != "")
+        for block, release in releases:
             self._out.record(MilestoneReleased(replicate=block, milestone=release.milestone, runs=release.runs))
         self._out.do(commands.Sync())
-        for _, release in released:
+        for _, release in releases:
             for name in release.runs:
-                self._send_release(self._history.runs[name], release.milestone, now)
-        done = {block for block, _ in released if self._blocks.is_done(block)}
-        for block in done:
+                self._send_release(self._history.runs[name], release.milestone, now_s)
+        done_blocks = {block for block, _ in releases if self._blocks.is_done(block)}
+        for block in done_blocks:
             self._blocks.remove(block)
-        if done and not (self._stopped_by and any_expected(self._history)):
+        if done_blocks and not (self._stopped_by and any_expected(self._history)):
             self._look()
 
-    def _send_release(self, run: RunHistory, milestone: int, now: float) -> None:
+    def _send_release(self, run: RunHistory, milestone: int, now_s: float) -> None:
         """Send a release. If the worker is gone, its successor gets the release when it reaches the milestone."""
         worker = self._workers.on_lane(run.ref.device)
         self._out.send(worker, messages.Release(run_name=run.ref.name, milestone=milestone))
@@ -332,7 +332,7 @@ class ExperimentMachine:
             if worker.run == run.spec:
                 worker.run = None
         elif self._blocks.stands(run) == milestone:
-            self._liveness.sign(worker.identity, Sign(phase="released", run_name=run.ref.name), now)
+            self._liveness.sign(worker.identity, Sign(phase="released", run_name=run.ref.name), now_s)
 
     def _look(self) -> None:
         """Record the decisions of the plan's rule after a block was completed or given up."""
@@ -343,33 +343,33 @@ class ExperimentMachine:
 
     # --- blocks ---
 
-    def _start_blocks(self, now: float) -> None:
-        free = {worker.lane for worker in self._workers if worker.is_free}
-        for block in self._waiting.take(free):
+    def _start_blocks(self, now_s: float) -> None:
+        free_lanes = {worker.lane for worker in self._workers if worker.is_free}
+        for block in self._waiting.take(free_lanes):
             self._blocks.begin_or_restore(block, self._history)
             expected = [spec for spec in block.runs if self._history.runs[spec.ref.name].evaluation is None]
             for spec in expected:
                 worker = self._workers.on_lane(spec.ref.device)
                 worker.run = spec
-                self._assign(worker, spec, now)
+                self._assign(worker, spec, now_s)
 
-    def _assign(self, worker: WorkerState, spec: worker_order.RunSpec, now: float) -> None:
+    def _assign(self, worker: WorkerState, spec: worker_order.RunSpec, now_s: float) -> None:
         """Order the worker to begin the run, or to continue it where its records end."""
         run = self._history.runs[spec.ref.name]
         if not run.started:
             order = worker.order
             self._out.record(RunStarted(run=spec.ref, worker=order.worker, incarnation=order.incarnation))
         self._out.send(worker, runs.assignment(run, self._history.mended))
-        self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now)
+        self._liveness.sign(worker.identity, Sign(phase=ASSIGNED, run_name=spec.ref.name), now_s)
 
-    def _warn_of_slow_runs(self, now: float) -> None:
-        if now < self._say_at:
+    def _warn_of_slow_runs(self, now_s: float) -> None:
+        if now_s < self._say_at:
             return
-        self._say_at = now + _SAY_AGAIN_S
+        self._say_at = now_s + _SAY_AGAIN_S
         for name in self._blocks.at_work():
             run = self._history.runs[name]
             worker = self._workers.on_lane(run.ref.device)
-            silence = self._liveness.silence(worker.identity, now)
+            silence = self._liveness.silence(worker.identity, now_s)
             self._out.do(commands.Warn(incidents.stop_waits(worker, run, self._blocks.stands(run), silence)))
 
     def _run_of(self, worker: WorkerState) -> RunHistory | None:

@@ -29,6 +29,6 @@ class Outbox:
 
     def taken(self) -> tuple[Command, ...]:
         """Return all queued commands and empty the outbox."""
-        taken = tuple(self._commands)
+        taken_commands = tuple(self._commands)
         self._commands = []
-        return taken
+        return taken_commands

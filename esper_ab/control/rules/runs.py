@@ -21,23 +21,23 @@ def barrier_of(block: Block, plan: Plan) -> barrier.BarrierState:
     """Return the block's barrier before any run has arrived; runs that take turns do so in the plan's start order."""
     experiment = plan.experiment
     runs = tuple(spec.ref.name for spec in block.runs)
-    last = experiment.episodes + 1
+    last_milestone = experiment.episodes + 1
     if experiment.placement in ("alternate", "sequence"):
-        return barrier.begin(experiment.placement, runs, last)
-    return barrier.begin(experiment.sync, runs, last)
+        return barrier.begin(experiment.placement, runs, last_milestone)
+    return barrier.begin(experiment.sync, runs, last_milestone)
 
 
 NOWHERE = barrier.BEFORE_START
 _CHECKPOINTS_OFFERED = 3  # a worker keeps two generations, and one may have been written without its record
 
 
-def assignment(run: RunHistory, mended: TrainerMended | None) -> Assign:
+def assignment(run: RunHistory, mended_trainer: TrainerMended | None) -> Assign:
     """Return the orders for a worker that continues the run from its last record, with the trainer as it is now."""
-    newest = tuple(reversed(run.checkpoints))[:_CHECKPOINTS_OFFERED]
+    newest_checkpoints = tuple(reversed(run.checkpoints))[:_CHECKPOINTS_OFFERED]
     spec = run.spec
-    if mended is not None and spec.trainer is not None:
-        spec = msgspec.structs.replace(spec, trainer=mended_order(spec.trainer, mended.sha256))
-    return Assign(spec=spec, milestone=max(0, run.recorded), checkpoints=newest)
+    if mended_trainer is not None and spec.trainer is not None:
+        spec = msgspec.structs.replace(spec, trainer=mended_order(spec.trainer, mended_trainer.sha256))
+    return Assign(spec=spec, milestone=max(0, run.recorded), checkpoints=newest_checkpoints)
 
 
 def arrival(run: RunHistory, stands: int, milestone: int, report: Report) -> Literal["new", "again", "repeat"]:

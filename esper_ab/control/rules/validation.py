@@ -31,10 +31,10 @@ def check_hello(hello: Hello, order: WorkerOrder) -> None:
         raise Rejected(f"has devices of kind {hello.titles}, but lane {order.lane.name} is of {order.lane.titles}")
 
 
-def milestone_of(report: Report, spec: RunSpec, declared: TaskMeasures) -> int:
+def milestone_of(report: Report, spec: RunSpec, measures: TaskMeasures) -> int:
     """Return the milestone to which `report` brings its run.
 
-    Raises Rejected unless the report is about this run, complete, and has the measures in `declared`.
+    Raises Rejected unless the report is about this run, complete, and has `measures`.
     """
     if report.run != spec.ref:
         raise Rejected(f"reports about {report.run}, but was assigned {spec.ref}")
@@ -44,7 +44,7 @@ def milestone_of(report: Report, spec: RunSpec, declared: TaskMeasures) -> int:
         return report.milestone
     if report.record.run != spec.ref:
         raise Rejected(f"sent a record of {report.record.run} for {spec.ref}")
-    _check_measures(report, declared)
+    _check_measures(report, measures)
     if isinstance(report, Evaluated):
         if report.record.policy_file != spec.policy_file:
             raise Rejected(f"saved its policy as {report.record.policy_file}, not {spec.policy_file}")
@@ -62,35 +62,43 @@ def _check_envs(envs: list[int], n_envs: int) -> None:
         raise Rejected(f"sent a record of environments {sorted(envs)} instead of 0 to {n_envs - 1}, each exactly once")
 
 
-def _check_measures(report: EpisodeFinished | Evaluated, declared: TaskMeasures) -> None:
+def _check_measures(report: EpisodeFinished | Evaluated, measures: TaskMeasures) -> None:
     """Check that every environment has the plan's measures, in order, and a possible outcome.
 
     A training rollout in which no episode ended has no outcome.
     """
     record = report.record
-    names = declared.names
-    envs = record.envs if isinstance(record, records.EpisodeRecord) else [played.result for played in record.episodes]
+    names = measures.names
+    envs = record.envs if isinstance(record, records.EpisodeRecord) else [episode.result for episode in record.episodes]
     for env in envs:
         if tuple(env.measures) != names:
             raise Rejected(f"measured {', '.join(env.measures) or 'nothing'} instead of {', '.join(names)}")
         if env.outcome is None:
             if isinstance(record, records.EvaluationRecord):
                 raise Rejected(f"evaluated environment {env.env} without an outcome")
-        elif not declared.outcome.possible(env.outcome):
-            outcome = declared.outcome
+        elif not measures.outcome.possible(env.outcome):
+            outcome = measures.outcome
             raise Rejected(f"sent {outcome.label} {env.outcome:g}, outside the range {outcome.low} to {outcome.high}")
 
 
 def _check_evaluation(record: records.EvaluationRecord, spec: RunSpec) -> None:
     """Check that each planned episode occurs exactly once; other episodes would give the outcome another variance."""
     sizes = episode_sizes(spec.eval_episodes, spec.n_envs)
-    planned = [(episode, env) for episode, size in enumerate(sizes) for env in range(size)]
-    evaluated = {
-        kind: [(played.episode, played.result.env) for played in record.episodes if played.actions == kind]
+    planned_numbers = [(episode, env) for episode, size in enumerate(sizes) for env in range(size)]
+    evaluated_numbers = {
+        kind: [
+            (played_episode.episode, played_episode.result.env)
+            for played_episode in record.episodes
+            if played_episode.actions == kind
+        ]
         for kind in ("sampled", "greedy")
     }
-    greedy = set(evaluated["greedy"])
-    if sorted(evaluated["sampled"]) != planned or not greedy <= set(planned) or len(greedy) < len(evaluated["greedy"]):
+    greedy_numbers = set(evaluated_numbers["greedy"])
+    if (
+        sorted(evaluated_numbers["sampled"]) != planned_numbers
+        or not greedy_numbers <= set(planned_numbers)
+        or len(greedy_numbers) < len(evaluated_numbers["greedy"])
+    ):
         raise Rejected(f"did not evaluate each of the {spec.eval_episodes} planned episodes exactly once")
 
 
@@ -99,5 +107,5 @@ def _check_checkpoint(checkpoint: records.Checkpoint | None, run: records.RunRef
     if checkpoint is None:
         return
     if checkpoint.milestone != milestone or not is_file_of(run, checkpoint):
-        what = f"a checkpoint after episode {checkpoint.milestone - 1} as {checkpoint.file}"
-        raise Rejected(f"sent {what} with the record of episode {milestone - 1} of {run.name}")
+        checkpoint_words = f"a checkpoint after episode {checkpoint.milestone - 1} as {checkpoint.file}"
+        raise Rejected(f"sent {checkpoint_words} with the record of episode {milestone - 1} of {run.name}")

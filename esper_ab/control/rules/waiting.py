@@ -23,30 +23,30 @@ class WaitingBlocks:
         """Add a block that was begun and then set aside; it starts before the others."""
         self._queue([block, *self._blocks])
 
-    def update(self, added: Iterable[Block]) -> None:
+    def update(self, added_blocks: Iterable[Block]) -> None:
         """Update after a look: drop the runs that the look made superfluous, and add the blocks of an extension."""
-        self._queue([*self._blocks, *added])
+        self._queue([*self._blocks, *added_blocks])
 
-    def take(self, free: set[str]) -> Iterator[Block]:
-        """Yield, in order, every block whose lanes are all `free`.
+    def take(self, free_lanes: set[str]) -> Iterator[Block]:
+        """Yield, in order, every block whose lanes are all in `free_lanes`.
 
         A block that keeps waiting reserves its free lanes, so later blocks cannot take them.
 
         Stops when no lane is left, so the cost of a round does not grow with the number of waiting blocks.
         """
-        free = free & self._wanted
-        if not free:
+        free_lanes = free_lanes & self._wanted
+        if not free_lanes:
             return
         for block in tuple(self._blocks):
-            if not free or not looks.may_start(self._history, block):
+            if not free_lanes or not looks.may_start(self._history, block):
                 return
             lanes = {spec.ref.device for spec in block.runs}
-            if lanes <= free:
+            if lanes <= free_lanes:
                 self._blocks.remove(block)
                 yield block
-            free -= lanes
+            free_lanes -= lanes
 
     def _queue(self, blocks: Iterable[Block]) -> None:
-        left = (looks.remaining(self._history, block) for block in blocks)
-        self._blocks = [block for block in left if block.runs]
+        remaining_blocks = (looks.remaining(self._history, block) for block in blocks)
+        self._blocks = [block for block in remaining_blocks if block.runs]
         self._wanted = {spec.ref.device for block in self._blocks for spec in block.runs}

@@ -15,8 +15,8 @@ AT_ONCE = 256
 class Waves:
     """Lanes whose workers wait for their turn to start, first come first served, and lanes whose workers start."""
 
-    def __init__(self, at_once: int) -> None:
-        self._at_once = at_once
+    def __init__(self, start_limit: int) -> None:
+        self._at_once = start_limit
         self._waiting: dict[str, None] = {}  # in order
         self._starting: set[str] = set()
 

@@ -49,9 +49,9 @@ class WorkerState:
             stops_experiment=message.stops,
         )
 
-    def reject(self, why: str) -> None:
+    def reject(self, reason: str) -> None:
         """Note that the worker's messages cannot be right. The fault that it reported before is kept."""
-        self.fault = replace(self.fault or Fault(text=""), text=why)
+        self.fault = replace(self.fault or Fault(text=""), text=reason)
 
     @property
     def identity(self) -> str:
@@ -93,11 +93,11 @@ class Workers:
 
         The next incarnation inherits the run of the previous one and nothing else.
         """
-        before = self._by_lane.get(order.lane.name)
+        previous_worker = self._by_lane.get(order.lane.name)
         worker = WorkerState(order=order, tried=tried)
-        if before is not None:
-            del self._by_identity[before.identity]
-            worker.run = before.run
-            worker.again = before.again or before.tried
+        if previous_worker is not None:
+            del self._by_identity[previous_worker.identity]
+            worker.run = previous_worker.run
+            worker.again = previous_worker.again or previous_worker.tried
         self._by_lane[worker.lane] = self._by_identity[worker.identity] = worker
         return worker

@@ -32,9 +32,9 @@ class Format:
 
 def format_of(file: Path) -> Format | None:
     """Return the format of a file, or None if it is unknown. Raises OSError if the file cannot be read."""
-    with open_to_read(file) as opened:
-        head = opened.read(_HEAD_BYTES)
-    return next((known for known in _formats() if known.recognises(file, head)), None)
+    with open_to_read(file) as opened_file:
+        head = opened_file.read(_HEAD_BYTES)
+    return next((file_format for file_format in _formats() if file_format.recognises(file, head)), None)
 
 
 def read_file(file: Path, *, items: bool = False) -> list[SourceTable]:
@@ -42,21 +42,21 @@ def read_file(file: Path, *, items: bool = False) -> list[SourceTable]:
 
     Raises UsageError, of one line, if the format is unknown or the file is damaged, and OSError if it cannot be read.
     """
-    known = format_of(file)
-    if known is None:
+    file_format = format_of(file)
+    if file_format is None:
         raise UsageError(f"{file}: unknown format")
-    if items and known.read_items is not None:
-        return known.read_items(file)
-    return known.read(file)
+    if items and file_format.read_items is not None:
+        return file_format.read_items(file)
+    return file_format.read(file)
 
 
 def format_words() -> str:
     """Return all formats in words, for messages."""
-    return listed([known.name.removeprefix("an ").removeprefix("a ") for known in _formats()])
+    return listed([file_format.name.removeprefix("an ").removeprefix("a ") for file_format in _formats()])
 
 
 @cache
 def _formats() -> tuple[Format, ...]:
     """Return all formats, the general ones last."""
-    known: list[Format] = [entry(__name__, name, "FORMAT") for name in names(__name__)]
-    return tuple(sorted(known, key=lambda known_format: known_format.general))
+    formats: list[Format] = [entry(__name__, name, "FORMAT") for name in names(__name__)]
+    return tuple(sorted(formats, key=lambda known_format: known_format.general))

@@ -70,7 +70,7 @@ def names_in(file: Path, head: bytes) -> Collection[str]:
     if not head.startswith(MAGIC):
         return ()
     try:
-        with open_to_read(file) as opened:
-            return tuple(zipfile.ZipFile(opened).namelist())
+        with open_to_read(file) as opened_file:
+            return tuple(zipfile.ZipFile(opened_file).namelist())
     except _BROKEN:
         return ()

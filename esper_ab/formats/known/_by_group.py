@@ -32,27 +32,27 @@ def by_group(file: Path, format_name: str, scores: Mapping[str, np.ndarray]) -> 
 
     Raises UsageError if an array has no dimension, more than three, no score, or text.
     """
-    where = f"{file}, {format_name}"
+    origin = f"{file}, {format_name}"
     if not scores:
-        raise UsageError(f"{where}, is empty")
+        raise UsageError(f"{origin}, is empty")
     for name, values in scores.items():
-        of = f", array {name!r}" if name else ""
+        array_words = f", array {name!r}" if name else ""
         if values.dtype.kind not in "fiub":
-            raise UsageError(f"{where}{of}: expected numbers, not {values.dtype}")
+            raise UsageError(f"{origin}{array_words}: expected numbers, not {values.dtype}")
         if not 1 <= values.ndim <= len(_AXES) or not values.size:
             raise UsageError(
-                f"{where}{of}: expected an array [runs], [runs, tasks] or [runs, tasks, steps]; its shape "
+                f"{origin}{array_words}: expected an array [runs], [runs, tasks] or [runs, tasks, steps]; its shape "
                 f"is {list(values.shape)}"
             )
     if sum(values.size for values in scores.values()) > _MOST_CELLS:
-        raise UsageError(f"{where}: more than {_MOST_CELLS} scores")
+        raise UsageError(f"{origin}: more than {_MOST_CELLS} scores")
     axes = max(values.ndim for values in scores.values())
     columns: dict[str, Cells] = {}
     if set(scores) != {""}:
         columns[GROUP] = [name for name, values in scores.items() for _ in range(values.size)]
     for axis, role in enumerate(_AXES[:axes]):
-        places = [np.indices(_padded(values, axes).shape)[axis].reshape(-1) for values in scores.values()]
-        columns[role] = np.concatenate(places)
+        index_arrays = [np.indices(_padded(values, axes).shape)[axis].reshape(-1) for values in scores.values()]
+        columns[role] = np.concatenate(index_arrays)
     columns[SCORE] = np.concatenate([values.reshape(-1).astype(np.float64) for values in scores.values()])
     return SourceTable(
         file=file,

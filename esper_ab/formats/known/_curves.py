@@ -39,9 +39,9 @@ class Curves:
 
     def forget_from(self, step: float) -> None:
         """Drop what was logged at `step` or later, because the run went on from there again."""
-        if not any(known >= step for known in self._steps):
+        if not any(known_step >= step for known_step in self._steps):
             return
-        kept = Curves()
+        kept_curves = Curves()
         points = [
             (row, name, value)
             for name, rows in self._rows.items()
@@ -49,13 +49,13 @@ class Curves:
         ]
         for row, name, value in sorted(points, key=lambda point: point[0]):
             if self._steps[row] < step:
-                kept.add(self._steps[row], name, value)
-        self.__dict__.update(kept.__dict__)
+                kept_curves.add(self._steps[row], name, value)
+        self.__dict__.update(kept_curves.__dict__)
 
-    def columns(self, where: str) -> tuple[np.ndarray, dict[str, Cells]]:
-        """Return the steps [rows], and by name the values [rows], NaN where there is none; `where` is for errors."""
+    def columns(self, origin: str) -> tuple[np.ndarray, dict[str, Cells]]:
+        """Return the steps [rows], and by name the values [rows], NaN where there is none; `origin` is for errors."""
         if len(self._steps) * len(self._values) > _MOST_CELLS:
-            raise UsageError(f"{where}: {len(self._values)} names at {len(self._steps)} steps are too many to read")
+            raise UsageError(f"{origin}: {len(self._values)} names at {len(self._steps)} steps are too many to read")
         columns: dict[str, Cells] = {}
         for name, values in self._values.items():
             column = np.full(len(self._steps), math.nan)
@@ -68,20 +68,20 @@ def likeliest_first(names: Iterable[str]) -> tuple[str, ...]:
     """Return names of logged values, those that are most often an outcome first: eval/return, rollout/reward, loss."""
 
     def unlikely(name: str) -> tuple[bool, bool]:
-        lower = name.lower()
-        return not any(word in lower for word in _OUTCOMES), not any(word in lower for word in _EVALUATION)
+        lower_name = name.lower()
+        return not any(word in lower_name for word in _OUTCOMES), not any(word in lower_name for word in _EVALUATION)
 
     return tuple(sorted(names, key=unlikely))
 
 
 def scalars(record: Mapping[str, object], prefix: str = "") -> dict[str, float | str]:
     """Return the numbers and texts of nested mappings, by names such as eval.return; True is 1."""
-    flat: dict[str, float | str] = {}
+    flat_scalars: dict[str, float | str] = {}
     for name, value in record.items():
         if isinstance(value, Mapping):
-            flat |= scalars(value, f"{prefix}{name}.")
+            flat_scalars |= scalars(value, f"{prefix}{name}.")
         elif isinstance(value, bool | int | float):
-            flat[prefix + name] = float(value) if isinstance(value, bool) else value
+            flat_scalars[prefix + name] = float(value) if isinstance(value, bool) else value
         elif isinstance(value, str):
-            flat[prefix + name] = value
-    return flat
+            flat_scalars[prefix + name] = value
+    return flat_scalars

@@ -17,10 +17,10 @@ MOST_BYTES = 256 * 2**20
 _LONGEST_LINE_BYTES = 16 * 2**20
 
 
-def decode(where: str, content: bytes | str) -> Any:
+def decode(origin: str, content: bytes | str) -> Any:
     """Return the value. NaN and Infinity, which Python writes, are allowed.
 
-    Raises UsageError, which begins with `where`.
+    Raises UsageError, which begins with `origin`.
     """
     try:
         return msgspec.json.decode(content)
@@ -29,7 +29,7 @@ def decode(where: str, content: bytes | str) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{where} is not valid JSON: {error}") from None
+        raise UsageError(f"{origin} is not valid JSON: {error}") from None
 
 
 def read_json(file: Path) -> Any:
@@ -42,9 +42,9 @@ def read_lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
     Raises UsageError if a line is no JSON object, and OSError if the file cannot be read.
     """
-    with open_to_read(file) as opened:
+    with open_to_read(file) as opened_file:
         number = 0
-        while line := opened.readline(_LONGEST_LINE_BYTES):
+        while line := opened_file.readline(_LONGEST_LINE_BYTES):
             number += 1
             if not line.endswith(b"\n") and len(line) == _LONGEST_LINE_BYTES:
                 raise UsageError(f"{file}, row {number}: the line is longer than {_LONGEST_LINE_BYTES >> 20} MiB")

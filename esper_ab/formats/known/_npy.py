@@ -34,19 +34,19 @@ def read_npz(file: Path) -> dict[str, np.ndarray]:
     }
 
 
-def _parse(where: str, content: bytes) -> np.ndarray:
+def _parse(origin: str, content: bytes) -> np.ndarray:
     try:
         start, shape, fortran_order, dtype = _header(content)
     except (ValueError, TypeError, LookupError, SyntaxError, MemoryError, RecursionError, struct.error):
-        raise UsageError(f"{where} is a damaged NumPy array: its header cannot be read") from None
+        raise UsageError(f"{origin} is a damaged NumPy array: its header cannot be read") from None
     if dtype.hasobject:
         raise UsageError(
-            f"{where} has Python objects (a pickle), which are not loaded because they can run code; save arrays of "
+            f"{origin} has Python objects (a pickle), which are not loaded because they can run code; save arrays of "
             "numbers, as np.savez(file, **scores) does"
         )
     count = math.prod(shape)
     if count * dtype.itemsize != len(content) - start:
-        raise UsageError(f"{where} is a damaged NumPy array: {len(content)} bytes do not hold the shape {list(shape)}")
+        raise UsageError(f"{origin} is a damaged NumPy array: {len(content)} bytes do not hold the shape {list(shape)}")
     if not count:
         return np.empty(shape, dtype)
     values = np.frombuffer(content, dtype, count, start)

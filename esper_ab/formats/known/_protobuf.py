@@ -15,25 +15,25 @@ class BrokenMessage(ValueError):
 
 def fields(message: bytes) -> Iterator[Field]:
     """Yield the fields of a message in order. Raises BrokenMessage."""
-    at = 0
+    offset = 0
     end = len(message)
-    while at < end:
-        key, at = _varint(message, at)
+    while offset < end:
+        key, offset = _varint(message, offset)
         wire = key & 7
         value: int | bytes
         if wire == VARINT:
-            value, at = _varint(message, at)
+            value, offset = _varint(message, offset)
         else:
             if wire == BYTES:
-                size, at = _varint(message, at)
+                size, offset = _varint(message, offset)
             elif wire in (FIXED64, FIXED32):
                 size = 8 if wire == FIXED64 else 4
             else:
                 raise BrokenMessage(f"wire type {wire}")
-            if size > end - at:
+            if size > end - offset:
                 raise BrokenMessage("a field is cut")
-            value = message[at : at + size]
-            at += size
+            value = message[offset : offset + size]
+            offset += size
         yield key >> 3, wire, value
 
 
@@ -63,13 +63,13 @@ def real(value: int | bytes) -> float:
     return number
 
 
-def _varint(message: bytes, at: int) -> tuple[int, int]:
+def _varint(message: bytes, offset: int) -> tuple[int, int]:
     """Return an integer and the place after it."""
-    if at < len(message) and message[at] < 0x80:  # most are of one byte
-        return message[at], at + 1
+    if offset < len(message) and message[offset] < 0x80:  # most are of one byte
+        return message[offset], offset + 1
     value = 0
-    for place, byte in enumerate(message[at : at + 10]):
+    for place, byte in enumerate(message[offset : offset + 10]):
         value |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
-            return value & 0xFFFF_FFFF_FFFF_FFFF, at + place + 1
+            return value & 0xFFFF_FFFF_FFFF_FFFF, offset + place + 1
     raise BrokenMessage("an integer has no end")

@@ -16,20 +16,20 @@ SELECT line FROM read_csv($path, compression = 'zstd', columns = {line: 'VARCHAR
 """
 
 
-def unpack_text(where: str, content: bytes, size: int) -> bytes:
-    """Return the text of `size` bytes. Raises UsageError, which begins with `where`, if it is damaged or larger."""
+def unpack_text(origin: str, content: bytes, size: int) -> bytes:
+    """Return the text of `size` bytes. Raises UsageError, which begins with `origin`, if it is damaged or larger."""
     import duckdb
 
-    longest = max(size, _LEAST_BYTES)
+    longest_text = max(size, _LEAST_BYTES)
     descriptor = os.memfd_create("esper-ab")
     try:
         os.write(descriptor, content)
         path = f"/proc/self/fd/{descriptor}"
         with duckdb.connect() as connection:
             connection.execute(_LIMITS)
-            rows = connection.execute(_ANY_TEXT, {"path": path, "longest": longest}).fetchall()
+            rows = connection.execute(_ANY_TEXT, {"path": path, "longest": longest_text}).fetchall()
     except (duckdb.Error, RuntimeError) as error:
-        raise UsageError(f"{where} cannot be unpacked: {visible_line(str(error), 160)}") from None
+        raise UsageError(f"{origin} cannot be unpacked: {visible_line(str(error), 160)}") from None
     finally:
         os.close(descriptor)
     return "\n".join(line or "" for (line,) in rows).encode()

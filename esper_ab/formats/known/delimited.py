@@ -24,8 +24,8 @@ def _recognises(file: Path, head: bytes) -> bool:
             rows = list(islice(csv.reader(text.splitlines(), delimiter=separator), _SAMPLE_ROWS))
         except csv.Error:
             continue
-        header, *others = [len(cells) for cells in rows if cells] or [0]
-        if header > 1 and (header in others or not others):
+        header, *other_widths = [len(cells) for cells in rows if cells] or [0]
+        if header > 1 and (header in other_widths or not other_widths):
             return True
     return False
 

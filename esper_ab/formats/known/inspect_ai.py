@@ -33,17 +33,19 @@ def _recognises(file: Path, head: bytes) -> bool:
 
 def _read(file: Path) -> list[SourceTable]:
     log, samples = _read_archive(file) if _is_archive(file) else _read_document(file)
-    about = log.get("eval")
-    if not isinstance(about, dict) or not isinstance(samples, list):
+    eval_facts = log.get("eval")
+    if not isinstance(eval_facts, dict) or not isinstance(samples, list):
         raise UsageError(f"{file}, {_NAME}: it does not say what was evaluated")
-    fixed = {_MODEL: about.get(_MODEL, ""), _TASK: about.get(_TASK, "")}
+    fixed_cells = {_MODEL: eval_facts.get(_MODEL, ""), _TASK: eval_facts.get(_TASK, "")}
     rows = []
     for sample in samples:
         if not isinstance(sample, dict) or _SAMPLE not in sample:
             raise UsageError(f"{file}, {_NAME}: a sample has no id")
-        rows.append(fixed | {_SAMPLE: sample[_SAMPLE], _EPOCH: sample.get(_EPOCH, 1)} | _scores(sample.get("scores")))
+        rows.append(
+            fixed_cells | {_SAMPLE: sample[_SAMPLE], _EPOCH: sample.get(_EPOCH, 1)} | _scores(sample.get("scores"))
+        )
     columns = columns_of(f"{file}, {_NAME}", rows)
-    outcomes = tuple(name for name in columns if name not in fixed | {_SAMPLE: "", _EPOCH: ""})
+    outcomes = tuple(name for name in columns if name not in fixed_cells | {_SAMPLE: "", _EPOCH: ""})
     if not outcomes:
         raise UsageError(f"{file}, {_NAME}: no sample has a score; its status is {log.get('status', 'unknown')}")
     return [
@@ -77,7 +79,9 @@ def _read_archive(file: Path) -> tuple[dict[str, Any], list[Any]]:
     if _SUMMARIES in archive.names:
         return log, part(_SUMMARIES)
     parts = [part(name) for name in archive.names if name.startswith(_SUMMARY_PARTS)]
-    return {"status": "started"} | log, [sample for some in parts if isinstance(some, list) for sample in some]
+    return {"status": "started"} | log, [
+        sample for part_samples in parts if isinstance(part_samples, list) for sample in part_samples
+    ]
 
 
 def _read_document(file: Path) -> tuple[dict[str, Any], list[Any]]:
@@ -91,7 +95,7 @@ def _scores(scores: Any) -> dict[str, float | None]:
     for scorer, score in scores.items() if isinstance(scores, dict) else ():
         value = score.get("value") if isinstance(score, dict) else score
         if isinstance(value, Mapping):
-            numbers |= {f"{scorer}/{name}": _number(inner) for name, inner in value.items()}
+            numbers |= {f"{scorer}/{name}": _number(inner_value) for name, inner_value in value.items()}
         else:
             numbers[scorer] = _number(value)
     return numbers
@@ -114,8 +118,8 @@ def _notes(log: Mapping[str, Any], cells: Any) -> tuple[str, ...]:
     notes = []
     if (status := log.get("status")) != _DONE:
         notes.append(f"The log's status is {status!r}, not {_DONE!r}: samples may be missing.")
-    if missing := sum(cell is None for cell in cells):
-        notes.append(f"{counted(missing, 'sample')} of {len(cells)} without a score.")
+    if missing_count := sum(cell is None for cell in cells):
+        notes.append(f"{counted(missing_count, 'sample')} of {len(cells)} without a score.")
     return tuple(notes)
 
 

@@ -17,11 +17,11 @@ _NAME = "a file of JSON lines"
 
 def _recognises(file: Path, head: bytes) -> bool:
     """The first line is an object, and another begins after it; a file with a single line is JSON."""
-    first, _, rest = head.lstrip().partition(b"\n")
-    if not (first.startswith(b"{") and first.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{")):
+    first_line, _, text_left = head.lstrip().partition(b"\n")
+    if not (first_line.startswith(b"{") and first_line.rstrip().endswith(b"}") and text_left.lstrip().startswith(b"{")):
         return False
     try:
-        return isinstance(decode("", first), dict)
+        return isinstance(decode("", first_line), dict)
     except UsageError:
         return False
 

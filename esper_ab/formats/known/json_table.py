@@ -34,10 +34,10 @@ def _read(file: Path) -> list[SourceTable]:
         return [_read_records(file, value)]
     if not isinstance(value, dict) or not value:
         raise UsageError(f"{file}, {_NAME}: expected records, columns, or scores by group")
-    inner = list(value.values())
-    if all(isinstance(item, list) for item in inner):
+    inner_values = list(value.values())
+    if all(isinstance(item, list) for item in inner_values):
         return [_read_lists(file, value)]
-    if all(isinstance(item, Mapping) for item in inner) and (table := _read_mappings(file, value)):
+    if all(isinstance(item, Mapping) for item in inner_values) and (table := _read_mappings(file, value)):
         return [table]
     return [_read_one_run(file, value)]
 
@@ -91,8 +91,8 @@ def _read_mappings(file: Path, mappings: Mapping[str, Mapping[str, Any]]) -> Sou
         keys = list(dict.fromkeys(key for cells in mappings.values() for key in cells))
         columns: dict[str, Cells] = {name: [cells.get(key) for key in keys] for name, cells in mappings.items()}
         return SourceTable(file, _NAME, columns, range(1, len(keys) + 1))
-    keys_of = [set(cells) for cells in mappings.values()]
-    if not all(key.lstrip("-").isdigit() for keys in keys_of for key in keys):
+    key_sets = [set(cells) for cells in mappings.values()]
+    if not all(key.lstrip("-").isdigit() for keys in key_sets for key in keys):
         return None
     rows = [(name, key, cell) for name, cells in mappings.items() for key, cell in cells.items()]
     return SourceTable(
@@ -107,12 +107,12 @@ def _read_mappings(file: Path, mappings: Mapping[str, Mapping[str, Any]]) -> Sou
 
 def _read_one_run(file: Path, result: Mapping[str, Any]) -> SourceTable:
     """Read the numbers that one run wrote, such as eval.return."""
-    flat = scalars(result)
-    numbers = [name for name, value in flat.items() if not isinstance(value, str)]
+    flat_scalars = scalars(result)
+    numbers = [name for name, value in flat_scalars.items() if not isinstance(value, str)]
     if not numbers:
         raise UsageError(f"{file}, {_NAME}: it has no numbers by name")
     return SourceTable(
-        file, _NAME, {name: [value] for name, value in flat.items()}, [1], outcomes=likeliest_first(numbers)
+        file, _NAME, {name: [value] for name, value in flat_scalars.items()}, [1], outcomes=likeliest_first(numbers)
     )
 
 

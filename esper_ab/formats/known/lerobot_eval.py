@@ -55,7 +55,7 @@ def _rows_by_task(tasks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the episodes of all tasks, as lerobot-eval writes them since 0.4."""
     for task in tasks:
         name = f"{task['task_group']}/{task['task_id']}"
-        measures = {ours: task["metrics"][theirs] for theirs, ours in _MEASURES.items()}
+        measures = {our_name: task["metrics"][their_name] for their_name, our_name in _MEASURES.items()}
         for episode, values in enumerate(zip(*measures.values(), strict=False)):
             yield {_TASK: name, _EPISODE: episode} | dict(zip(measures, values, strict=True))
 

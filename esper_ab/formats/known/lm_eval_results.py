@@ -28,8 +28,8 @@ def _read(file: Path) -> list[SourceTable]:
     results = document.get("results") if isinstance(document, dict) else None
     if not isinstance(results, dict) or not all(isinstance(cells, dict) for cells in results.values()):
         raise UsageError(f"{file}, {_NAME}: no results by task")
-    inner = document.get("group_subtasks")  # a group's number is made of those of its tasks
-    groups = {name for name, tasks in inner.items() if tasks} if isinstance(inner, dict) else set()
+    subtasks = document.get("group_subtasks")  # a group's number is made of those of its tasks
+    groups = {name for name, tasks in subtasks.items() if tasks} if isinstance(subtasks, dict) else set()
     rows = [{_TASK: task} | _metrics(cells) for task, cells in results.items() if task not in groups]
     columns = columns_of(f"{file}, {_NAME}", rows)
     outcomes = tuple(name for name in columns if name != _TASK)
@@ -57,9 +57,9 @@ def _metrics(cells: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def _better(known: Any, metric: str) -> str:
+def _better(directions_by_task: Any, metric: str) -> str:
     """Return the direction of a metric if all tasks agree on it."""
-    tasks = known.values() if isinstance(known, dict) else ()
+    tasks = directions_by_task.values() if isinstance(directions_by_task, dict) else ()
     directions = {task[metric] for task in tasks if isinstance(task, dict) and isinstance(task.get(metric), bool)}
     if len(directions) != 1:
         return ""

@@ -37,22 +37,25 @@ def _read(file: Path) -> list[SourceTable]:
         item = record.get(_ITEM)
         if not isinstance(item, int | str):
             raise UsageError(f"{file}, row {number}, {_NAME}: no {_ITEM}")
-        used = str(record.get(_FILTER, ""))
-        filters[used] = None
+        filter_name = str(record.get(_FILTER, ""))
+        filters[filter_name] = None
         if item not in documents:
             documents[item] = {}
             numbers.append(number)
         for name in _measured(record):
-            metrics[name, used] = None
-            documents[item][f"{name},{used}"] = record[name]
-    named = {(name, used): name if len(filters) == 1 else f"{name},{used}" for name, used in metrics}
+            metrics[name, filter_name] = None
+            documents[item][f"{name},{filter_name}"] = record[name]
+    columns_by_metric = {
+        (name, filter_name): name if len(filters) == 1 else f"{name},{filter_name}" for name, filter_name in metrics
+    }
     name_parts = _FILE.fullmatch(file.stem)
     task = name_parts["task"] if name_parts else file.stem
     rows = (
-        {_TASK: task, _ITEM: item} | {named[name, used]: cells.get(f"{name},{used}") for name, used in metrics}
+        {_TASK: task, _ITEM: item}
+        | {columns_by_metric[name, filter_name]: cells.get(f"{name},{filter_name}") for name, filter_name in metrics}
         for item, cells in documents.items()
     )
-    outcomes = tuple(named.values())
+    outcomes = tuple(columns_by_metric.values())
     return [
         SourceTable(
             file=file,

@@ -36,15 +36,21 @@ def _read(file: Path) -> list[SourceTable]:
             (rows,) = relation.aggregate("count(*)").fetchall()[0]
             if rows > _MOST_ROWS or len(relation.columns) > MOST_COLUMNS:
                 raise UsageError(f"{file}, {_NAME}: more than {_MOST_ROWS} rows or {MOST_COLUMNS} columns")
-            nested = {name for name, kind in zip(relation.columns, relation.types, strict=True) if kind.id in _NESTED}
-            plain = [duckdb.ColumnExpression(name) for name in relation.columns if name not in nested]
-            if not plain:
+            nested_names = {
+                name for name, kind in zip(relation.columns, relation.types, strict=True) if kind.id in _NESTED
+            }
+            plain_columns = [duckdb.ColumnExpression(name) for name in relation.columns if name not in nested_names]
+            if not plain_columns:
                 raise UsageError(f"{file}, {_NAME}: its cells have several values each")
-            arrays = relation.select(*plain).fetchnumpy()
+            arrays = relation.select(*plain_columns).fetchnumpy()
             columns = {name: _cells(values) for name, values in arrays.items() if name != _INDEX}
     except (duckdb.Error, RuntimeError) as error:
         raise UsageError(f"{file}, {_NAME}, cannot be read: {visible_line(str(error), 160)}") from None
-    notes = (f"Columns with several values in a cell are left out: {', '.join(sorted(nested))}.",) if nested else ()
+    notes = (
+        (f"Columns with several values in a cell are left out: {', '.join(sorted(nested_names))}.",)
+        if nested_names
+        else ()
+    )
     return [SourceTable(file, _NAME, columns, range(1, rows + 1), notes=notes)]
 
 
@@ -53,14 +59,17 @@ _NESTED = ("list", "array", "struct", "map", "union", "blob")
 
 def _cells(values: Any) -> Cells:
     """Return numbers as an array, with NaN where a cell is empty, and other cells as text, with "" there."""
-    missing = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else np.zeros(len(values), bool)
-    plain = np.ma.getdata(values)
-    if plain.dtype.kind in "fiub":
-        if missing.any():
-            plain = plain.astype(np.float64)
-            plain[missing] = np.nan
-        return plain
-    return ["" if empty or cell is None else str(cell) for cell, empty in zip(plain, missing, strict=True)]
+    missing_mask = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else np.zeros(len(values), bool)
+    plain_values = np.ma.getdata(values)
+    if plain_values.dtype.kind in "fiub":
+        if missing_mask.any():
+            plain_values = plain_values.astype(np.float64)
+            plain_values[missing_mask] = np.nan
+        return plain_values
+    return [
+        "" if is_missing or cell is None else str(cell)
+        for cell, is_missing in zip(plain_values, missing_mask, strict=True)
+    ]
 
 
 FORMAT = Format(_NAME, _recognises, _read, general=True)

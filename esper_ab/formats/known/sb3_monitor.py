@@ -23,8 +23,8 @@ _WINDOW = 100  # episodes, as in SB3's rollout/ep_rew_mean
 
 
 def _recognises(file: Path, head: bytes) -> bool:
-    first, _, rest = head.partition(b"\n")
-    return first.startswith(b"#{") and rest.startswith(b"r,l,t")
+    first_line, _, text_left = head.partition(b"\n")
+    return first_line.startswith(b"#{") and text_left.startswith(b"r,l,t")
 
 
 def _read(file: Path) -> list[SourceTable]:

@@ -68,16 +68,16 @@ class _CutRecordError(Exception):
 
 
 def _records(content: bytes) -> Iterator[bytes]:
-    at = 0
-    while at < len(content):
-        start = at + _HEAD.size
+    offset = 0
+    while offset < len(content):
+        start = offset + _HEAD.size
         if start > len(content):
             raise _CutRecordError
-        length, checksum = _HEAD.unpack_from(content, at)
-        if checksum != _masked_checksum(content[at : at + 8]):
-            raise BrokenMessage(f"a wrong checksum at byte {at}")
-        at = start + length + _FOOT_BYTES
-        if at > len(content):
+        length, checksum = _HEAD.unpack_from(content, offset)
+        if checksum != _masked_checksum(content[offset : offset + 8]):
+            raise BrokenMessage(f"a wrong checksum at byte {offset}")
+        offset = start + length + _FOOT_BYTES
+        if offset > len(content):
             raise _CutRecordError
         yield content[start : start + length]
 

@@ -22,15 +22,15 @@ _MOST_COLUMNS = 10_000
 
 
 def _recognises(file: Path, head: bytes) -> bool:
-    first = head.partition(b"\n")[0].decode("utf-8-sig", errors="replace").strip()
-    if _LEAST not in first and _MOST not in first:
+    first_line = head.partition(b"\n")[0].decode("utf-8-sig", errors="replace").strip()
+    if _LEAST not in first_line and _MOST not in first_line:
         return False
-    return bool(_curves(next(csv.reader([first]), [])))
+    return bool(_curves(next(csv.reader([first_line]), [])))
 
 
 def _curves(names: list[str]) -> list[str]:
-    known = set(names)
-    return [name for name in names if {name + _LEAST, name + _MOST} <= known and _BETWEEN in name]
+    known_names = set(names)
+    return [name for name in names if {name + _LEAST, name + _MOST} <= known_names and _BETWEEN in name]
 
 
 def _read(file: Path) -> list[SourceTable]:
@@ -46,13 +46,17 @@ def _read(file: Path) -> list[SourceTable]:
         metrics.setdefault(metric, {})[run] = name
     runs = list(dict.fromkeys(run for columns in metrics.values() for run in columns))
     rows = len(table.row_numbers)
-    empty = [""] * rows
+    empty_cells = [""] * rows
     columns: dict[str, Cells] = {
         _RUN: [run for run in runs for _ in range(rows)],
         axes[0]: [*table.columns[axes[0]]] * len(runs),
     }
-    for metric, of_run in metrics.items():
-        columns[metric] = [cell for run in runs for cell in (table.columns[of_run[run]] if run in of_run else empty)]
+    for metric, column_by_run in metrics.items():
+        columns[metric] = [
+            cell
+            for run in runs
+            for cell in (table.columns[column_by_run[run]] if run in column_by_run else empty_cells)
+        ]
     return [
         SourceTable(
             file=file,
@@ -70,7 +74,7 @@ def _range_note(table: SourceTable, curves: list[str], runs: int) -> tuple[str, 
     """Say that a curve has means, if their least and greatest values differ."""
     for name in curves:
         pairs = zip(table.columns[name + _LEAST], table.columns[name + _MOST], strict=True)
-        if any(least != most for least, most in pairs):
+        if any(least_column != most_column for least_column, most_column in pairs):
             return (
                 f"{counted(runs, 'curve')}: at some steps W&B drew the mean of several points or runs, and this mean "
                 "is read; if the chart groups runs, export it without grouping.",

@@ -67,15 +67,17 @@ def _read(file: Path) -> list[SourceTable]:
         notes.append(f"{file.name} has no end: the run crashed, or still goes on.")
     steps, columns = run.curves.columns(f"{file}, {_NAME}")
     state = "finished" if run.exit_code == 0 else "crashed"
-    fixed: dict[str, Cells] = {name: [value] * len(steps) for name, value in run.fixed.items() if name not in columns}
+    fixed_columns: dict[str, Cells] = {
+        name: [value] * len(steps) for name, value in run.fixed.items() if name not in columns
+    }
     return [
         SourceTable(
             file=file,
             format=_NAME,
-            columns={_STEP: steps} | columns | fixed | {"state": [state] * len(steps)},
+            columns={_STEP: steps} | columns | fixed_columns | {"state": [state] * len(steps)},
             row_numbers=range(1, len(steps) + 1),
             roles={"step": _STEP, "state": "state"}
-            | {role: role for role in ("run", "group", "seed") if role in fixed},
+            | {role: role for role in ("run", "group", "seed") if role in fixed_columns},
             outcomes=likeliest_first(columns),
             notes=tuple(notes),
         )
@@ -84,28 +86,32 @@ def _read(file: Path) -> list[SourceTable]:
 
 def _records(content: bytes) -> Iterator[bytes]:
     """Yield the records. Raises BrokenMessage, and EOFError if the last one is incomplete."""
-    begun: list[bytes] = []
-    at = _START_BYTES
-    while at < len(content):
-        left = _BLOCK_BYTES - at % _BLOCK_BYTES
-        if left < _HEAD.size:
-            at += left
+    begun_parts: list[bytes] = []
+    offset = _START_BYTES
+    while offset < len(content):
+        bytes_left = _BLOCK_BYTES - offset % _BLOCK_BYTES
+        if bytes_left < _HEAD.size:
+            offset += bytes_left
             continue
-        if at + _HEAD.size > len(content):
+        if offset + _HEAD.size > len(content):
             raise EOFError
-        _, length, kind = _HEAD.unpack_from(content, at)
-        at += _HEAD.size
+        _, length, kind = _HEAD.unpack_from(content, offset)
+        offset += _HEAD.size
         if kind == 0 and length == 0:  # room that was kept for more
-            at += left - _HEAD.size
+            offset += bytes_left - _HEAD.size
             continue
-        if kind not in (_FULL, _FIRST, _MIDDLE, _LAST) or length > left - _HEAD.size:
-            raise BrokenMessage(f"no record at byte {at - _HEAD.size}")
-        if at + length > len(content):
+        if kind not in (_FULL, _FIRST, _MIDDLE, _LAST) or length > bytes_left - _HEAD.size:
+            raise BrokenMessage(f"no record at byte {offset - _HEAD.size}")
+        if offset + length > len(content):
             raise EOFError
-        begun = [*begun, content[at : at + length]] if kind in (_MIDDLE, _LAST) else [content[at : at + length]]
-        at += length
+        begun_parts = (
+            [*begun_parts, content[offset : offset + length]]
+            if kind in (_MIDDLE, _LAST)
+            else [content[offset : offset + length]]
+        )
+        offset += length
         if kind in (_FULL, _LAST):
-            yield b"".join(begun)
+            yield b"".join(begun_parts)
 
 
 def _add(run: _Run, record: bytes) -> None:
@@ -156,8 +162,8 @@ def _item(message: bytes) -> tuple[str, Any]:
 def _add_run(run: _Run, message: bytes) -> None:
     """Add the configuration, whose seed and group no path tells, because W&B names the folder."""
     config = dict(_item(item) for part in parts(message, _CONFIG) for item in parts(part, _ITEM))
-    named = {"run": text(message, _DISPLAY_NAME) or text(message, _RUN_ID), "group": text(message, _GROUP)}
-    run.fixed |= {name: value for name, value in named.items() if value}
+    name_fields = {"run": text(message, _DISPLAY_NAME) or text(message, _RUN_ID), "group": text(message, _GROUP)}
+    run.fixed |= {name: value for name, value in name_fields.items() if value}
     run.fixed |= {
         name: value
         for name, value in scalars(config).items()

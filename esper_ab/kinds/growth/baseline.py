@@ -26,32 +26,40 @@ def baseline_findings(history: History, pairs: ComparedPairs) -> Iterator[Findin
     chance = history.plan.chance
     bare_groups = [group.name for group in history.plan.experiment.groups if group.settings.controller.name == "wait"]
     for contrast in history.design.comparisons:
-        used = [pair.replicate for pair in pairs[contrast]]
-        if len(used) < LEAST_EQUIVALENCE_PAIRS:
+        used_replicates = [pair.replicate for pair in pairs[contrast]]
+        if len(used_replicates) < LEAST_EQUIVALENCE_PAIRS:
             continue
         if chance is not None:
-            guessed = dict.fromkeys(used, chance * _UNEVEN)
-            above = f"above guessing ({chance:.3g} %)"
-            yield from _find_groups_near(history, contrast, guessed, -math.inf, above, "that learn nothing")
-        if any(bare in contrast.groups for bare in bare_groups):
-            continue  # the bare host is one of the two groups, so the comparison itself answers this
-        for bare in bare_groups:
-            outcomes = _outcomes(history, bare, used)
-            never = f"from {bare}, which never grows"
+            guessed_outcomes = dict.fromkeys(used_replicates, chance * _UNEVEN)
+            above_words = f"above guessing ({chance:.3g} %)"
             yield from _find_groups_near(
-                history, contrast, outcomes, -history.design.margin, never, "that grow nothing"
+                history, contrast, guessed_outcomes, -math.inf, above_words, "that learn nothing"
+            )
+        if any(bare_group in contrast.groups for bare_group in bare_groups):
+            continue  # the bare host is one of the two groups, so the comparison itself answers this
+        for bare_group in bare_groups:
+            outcomes = _outcomes(history, bare_group, used_replicates)
+            never_words = f"from {bare_group}, which never grows"
+            yield from _find_groups_near(
+                history, contrast, outcomes, -history.design.margin, never_words, "that grow nothing"
             )
 
 
 def _find_groups_near(
-    history: History, contrast: Contrast, baseline: Mapping[int, float], least: float, what: str, who: str
+    history: History,
+    contrast: Contrast,
+    baseline: Mapping[int, float],
+    least_difference: float,
+    subject_words: str,
+    group_words: str,
 ) -> Iterator[Finding]:
-    """Find groups whose difference from the baseline is shown neither to exceed the margin nor to lie below `least`.
+    """Find groups whose difference from the baseline is shown neither to exceed the margin nor to lie below
+    `least_difference`.
 
     `baseline`: the outcome of the baseline by replicate, in percent.
     """
     margin = history.design.margin
-    near = dict[str, str]()
+    near_groups = dict[str, str]()
     for group in contrast.groups:
         outcomes = _outcomes(history, group, baseline)
         if not outcomes:
@@ -62,14 +70,14 @@ def _find_groups_near(
         if difference.low is not None and difference.high is not None:  # None without a t
             low = difference.low
             high = difference.high
-        if low <= margin and high >= least:
-            near[group] = f"{group} {difference.mean:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}"
-    if near:
-        verb = "is" if len(near) == 1 else "are"
+        if low <= margin and high >= least_difference:
+            near_groups[group] = f"{group} {difference.mean:+.2f} points, 95 % interval {low:+.2f} to {high:+.2f}"
+    if near_groups:
+        verb = "is" if len(near_groups) == 1 else "are"
         sentence = (
-            f"EQUIVALENT cannot be claimed: it has not been shown that {' and '.join(near)} "
-            f"{verb} more than the margin of {margin:g} points {what} "
-            f"({'; '.join(near.values())}). Two groups {who} would be just as close."
+            f"EQUIVALENT cannot be claimed: it has not been shown that {' and '.join(near_groups)} "
+            f"{verb} more than the margin of {margin:g} points {subject_words} "
+            f"({'; '.join(near_groups.values())}). Two groups {group_words} would be just as close."
         )
         yield Finding("baseline", "caps equivalence", contrast.groups, sentence)
 

@@ -35,9 +35,9 @@ def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, rates: 
 
     `speed` is in multiply-adds per second, as measured by the preflight.
     """
-    trained, validated, _ = task.sizes
-    each = task.host_multiply_adds + rates.value * task.host_values
-    work = n_envs * (_PASSES * trained + rates.validated * validated) * each
+    trained, validation_samples, _ = task.sizes
+    unit_work = task.host_multiply_adds + rates.value * task.host_values
+    work = n_envs * (_PASSES * trained + rates.validated * validation_samples) * unit_work
     return math.ceil(trained / batch_size) * rates.step_s + work / speed
 
 

@@ -55,30 +55,30 @@ def lifecycle(content: Content) -> Drawing | None:
     stride = -(-experiment.steps // _MOST_STEPS)
     steps = list(range(1, experiment.steps + 1, stride))
     by_group = {group: shares(history.of_group(group), experiment.slots, steps) for group in content.groups}
-    drawn = {group: bands for group, bands in by_group.items() if any(map(any, bands))}
-    if not drawn:
+    drawn_groups = {group: bands for group, bands in by_group.items() if any(map(any, bands))}
+    if not drawn_groups:
         return None
-    figure, panels = grid(len(drawn), sharey=True, single=(9.4, 3.0))
-    for axes, (group, bands) in zip(panels, drawn.items(), strict=True):
+    figure, panels = grid(len(drawn_groups), sharey=True, single=(9.4, 3.0))
+    for axes, (group, bands) in zip(panels, drawn_groups.items(), strict=True):
         _stack(axes, steps, bands)
         axes.set_title(shortened(group))
     label_axes(figure, "step", "slots, %")
-    _stage_legend(figure, columns=3 if len(drawn) == 1 else 6)
+    _stage_legend(figure, columns=3 if len(drawn_groups) == 1 else 6)
     caption = (
         "Share of all slots in each stage after each step, mean over hosts of the second half of every run's "
         "training episodes. Blank: empty. The stronger the shade, the later the stage; fossilised modules stay."
     )
     if any(_stride(history.of_group(group)) > 1 for group in history.groups):
         caption += f" Only up to {_MOST_EPISODES:,} evenly spaced episodes of a group."
-    silent = [group for group in content.groups if group not in drawn]
-    if silent:
-        caption += f" None in: {', '.join(silent)}."
-    last = [_last(group, bands) for group, bands in drawn.items()]
+    silent_groups = [group for group in content.groups if group not in drawn_groups]
+    if silent_groups:
+        caption += f" None in: {', '.join(silent_groups)}."
+    last_words = [_last(group, bands) for group, bands in drawn_groups.items()]
     return Drawing(
         "lifecycle",
         "Life of the seed modules",
         caption=caption,
-        alt="After the last step: " + "; ".join(last) + ".",
+        alt="After the last step: " + "; ".join(last_words) + ".",
         figure=figure,
     )
 
@@ -130,14 +130,14 @@ def shares(runs: Sequence[RunHistory], slots: Sequence[str], steps: Sequence[int
     100 % is all slots of all hosts in the episodes that `chosen` selects. Returns [] if there are no records.
     """
     counts = [[0] * len(steps) for _ in _BANDS]
-    places = 0
+    slot_count = 0
     for run, episodes in chosen(runs):
         for episode in episodes:
             record = run.episodes[episode]
-            places += len(record.envs) * len(slots)
+            slot_count += len(record.envs) * len(slots)
             _count(record, steps, counts)
-    if places:
-        return [[100 * count / places for count in row] for row in counts]
+    if slot_count:
+        return [[100 * count / slot_count for count in row] for row in counts]
     return []
 
 
@@ -159,9 +159,9 @@ def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]])
         lives.setdefault((event.env, event.slot), []).append((event.step, event.stage))
     for life in lives.values():
         life.sort(key=lambda change: change[0])  # stable: several changes of one step keep their order
-        at = [step for step, _ in life]
+        event_steps = [step for step, _ in life]
         for column, step in enumerate(steps):
-            changes = bisect_right(at, step)
+            changes = bisect_right(event_steps, step)
             if changes:
                 _, stage = life[changes - 1]
                 band = _BAND_OF.get(stage)
@@ -183,34 +183,34 @@ def actions(content: Content) -> Drawing | None:
 
 def cost(content: Content) -> Drawing | None:
     """Plot added parameters against accuracy: a point per run, a large one per group. None if there are no outcomes."""
-    drawn: list[tuple[int, str]] = []
+    drawn_groups: list[tuple[int, str]] = []
     words = []
-    singly = drawn_singly(content)
+    single_replicates = drawn_singly(content)
     figure, (axes,) = grid(1)
     for index, group in enumerate(content.groups):
         look: dict[str, Any] = {"color": style.colour(index), "clip_on": False}
-        all_added = []
+        all_added_params = []
         outcomes = []
         for run in content.of_group(group):
-            added = run.measures["params_added"]
-            if added is None or run.outcome is None:
+            added_params = run.measures["params_added"]
+            if added_params is None or run.outcome is None:
                 continue
-            all_added.append(added)
+            all_added_params.append(added_params)
             outcomes.append(run.outcome)
-            if run.run.replicate in singly:
-                point = axes.plot([added], [run.outcome], style.marker(index), markersize=4.5, alpha=0.7, **look)
+            if run.run.replicate in single_replicates:
+                point = axes.plot([added_params], [run.outcome], style.marker(index), markersize=4.5, alpha=0.7, **look)
                 style.mark(point, token(run.run.replicate, index))
         if not outcomes:
             continue
-        drawn.append((index, group))
-        x = mean(all_added) or 0.0
+        drawn_groups.append((index, group))
+        x = mean(all_added_params) or 0.0
         y = mean(outcomes) or 0.0
         middle = axes.plot(
             x, y, style.marker(index), markersize=10, markerfacecolor="none", markeredgewidth=1.8, **look
         )
         style.mark(middle, token(None, index))
         words.append(f"{group}: {x:,.0f} parameters, {y:.1f} %")
-    if not drawn:
+    if not drawn_groups:
         return None
     axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.set(
@@ -218,7 +218,7 @@ def cost(content: Content) -> Drawing | None:
         xlabel="parameters added per host",
         ylabel=outcome_label(content.design, content.design.outcome.unit),
     )
-    group_legend(figure, drawn, markers=True)
+    group_legend(figure, drawn_groups, markers=True)
     return Drawing(
         "cost",
         "Cost against accuracy",

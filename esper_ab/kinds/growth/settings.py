@@ -30,40 +30,49 @@ class GrowthKind(SettingsKind):
     times_on_cpu = True
     declares_margins = True
 
-    def ask(self, asked: AskedExperiment) -> Questions:
+    def ask(self, asked_experiment: AskedExperiment) -> Questions:
         """Return the usual questions, and ask about the GPUs and their speed in training hosts."""
-        hosts = math.ceil(asked.n_envs / asked.devices_per_run)  # that train on one device
-        return msgspec.structs.replace(super().ask(asked), gpus=asked_gpus(asked), hosts=hosts)
+        hosts = math.ceil(asked_experiment.n_envs / asked_experiment.devices_per_run)  # that train on one device
+        return msgspec.structs.replace(super().ask(asked_experiment), gpus=asked_gpus(asked_experiment), hosts=hosts)
 
-    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> Resolution:
+    def resolve(
+        self, asked_experiment: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
+    ) -> Resolution:
         """Resolve slots, devices, precisions and kernel."""
-        slots = _resolve_slots(asked, task)
-        self.check_preflight(asked, machine)
-        devices = resolve_devices(asked, machine, on_cores=self.on_cores)
-        groups = resolve_precision(asked.groups, devices, machine)
-        untrainable = untrainable_hosts(groups, devices, machine)
+        slots = _resolve_slots(asked_experiment, task)
+        self.check_preflight(asked_experiment, machine)
+        devices = resolve_devices(asked_experiment, machine, on_cores=self.on_cores)
+        groups = resolve_precision(asked_experiment.groups, devices, machine)
+        untrainable_words = untrainable_hosts(groups, devices, machine)
         return Resolution(
             groups=groups,
             slots=slots,
             devices=devices,
-            arithmetic=resolve_kernel(asked.arithmetic, machine, untrainable),
+            arithmetic=resolve_kernel(asked_experiment.arithmetic, machine, untrainable_words),
             eval_episodes=eval_episodes,
         )
 
-    def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+    def remarks(
+        self, asked_experiment: AskedExperiment, resolved_experiment: ResolvedExperiment, machine: Machine
+    ) -> tuple[str, ...]:
         """Return notes on precision and kernel."""
-        untrainable = untrainable_hosts(resolved.groups, resolved.devices, machine)
-        return (*precision_notes(asked, resolved, machine), *kernel_notes(asked, resolved, machine, untrainable))
+        untrainable_words = untrainable_hosts(resolved_experiment.groups, resolved_experiment.devices, machine)
+        return (
+            *precision_notes(asked_experiment, resolved_experiment, machine),
+            *kernel_notes(asked_experiment, resolved_experiment, machine, untrainable_words),
+        )
 
 
-def _resolve_slots(asked: AskedExperiment, task: TaskFacts) -> tuple[str, ...]:
-    slots = asked.slots or task.slots
+def _resolve_slots(asked_experiment: AskedExperiment, task: TaskFacts) -> tuple[str, ...]:
+    slots = asked_experiment.slots or task.slots
     for slot in slots:
         refuse_unknown(f"slot in task {task.name}:", slot, task.slots)
-    right = tuple(slot for slot in task.slots if slot in slots)
-    if slots != right:
+    ordered_slots = tuple(slot for slot in task.slots if slot in slots)
+    if slots != ordered_slots:
         raise UsageError(
-            SettingName("slots", slots), ": name each once, in network order, as in ", SettingName("slots", right)
+            SettingName("slots", slots),
+            ": name each once, in network order, as in ",
+            SettingName("slots", ordered_slots),
         )
     return slots
 

@@ -16,9 +16,9 @@ def gains_per_kparam(history: History, outcomes: Mapping[str, RunOutcome]) -> di
     """
     baselines = {}
     for name, run in history.runs.items():
-        evaluated = outcomes[name].evaluated
-        if run.spec.settings.controller.name == "wait" and evaluated is not None:
-            baselines[run.ref.replicate] = evaluated
+        evaluated_outcome = outcomes[name].evaluated
+        if run.spec.settings.controller.name == "wait" and evaluated_outcome is not None:
+            baselines[run.ref.replicate] = evaluated_outcome
     gains = {}
     for name, outcome in outcomes.items():
         gains[name] = _gain(outcome, baselines.get(outcome.run.replicate))
@@ -26,16 +26,16 @@ def gains_per_kparam(history: History, outcomes: Mapping[str, RunOutcome]) -> di
 
 
 def _gain(outcome: RunOutcome, baseline: float | None) -> float | None:
-    added = outcome.measures["params_added"]
-    if outcome.evaluated is None or baseline is None or not added:
+    added_params = outcome.measures["params_added"]
+    if outcome.evaluated is None or baseline is None or not added_params:
         return None
-    return (outcome.evaluated - baseline) / (added / 1000)
+    return (outcome.evaluated - baseline) / (added_params / 1000)
 
 
 def kept_share(outcome: RunOutcome) -> float | None:
     """Return the share of fossilised seeds among fossilised and pruned seeds; None if there are no such seeds."""
-    kept = outcome.measures["fossilized"]
-    pruned = outcome.measures["pruned"]
-    if kept is None or pruned is None or kept + pruned == 0:
+    kept_count = outcome.measures["fossilized"]
+    pruned_count = outcome.measures["pruned"]
+    if kept_count is None or pruned_count is None or kept_count + pruned_count == 0:
         return None
-    return kept / (kept + pruned)
+    return kept_count / (kept_count + pruned_count)

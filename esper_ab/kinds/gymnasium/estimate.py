@@ -31,21 +31,21 @@ class GymnasiumEstimate(EstimateKind):
         step_s = experiment.n_envs * task.step_s + DECISION_S
         limit = min(experiment.steps, task.episode_steps or experiment.steps)
         rollout = experiment.steps  # steps of the longest rollout
-        taken = experiment.steps
+        assumed_steps = experiment.steps
         if all(group.settings.gym.rollout == "episodes" for group in experiment.groups):  # they end with their episodes
             rollout = limit
-            taken = min(limit, task.seen_steps or limit)
-        assumed = f"assuming episodes of {taken} steps; shorter ones take less"
-        if taken < limit:
-            longest = f"up to {limit / taken:.0f} times as long if policies last {limit}"
-            assumed = f"assuming episodes of {taken} steps, as with random actions; {longest}"
+            assumed_steps = min(limit, task.seen_steps or limit)
+        assumption = f"assuming episodes of {assumed_steps} steps; shorter ones take less"
+        if assumed_steps < limit:
+            longest_words = f"up to {limit / assumed_steps:.0f} times as long if policies last {limit}"
+            assumption = f"assuming episodes of {assumed_steps} steps, as with random actions; {longest_words}"
         kept_bytes = observation_bytes(experiment, task, rollout, other_copies=int(is_own_outcome(experiment.outcome)))
         return RunCost(
             step_s=step_s,
-            run_s=step_s * taken * played_episodes(experiment),
+            run_s=step_s * assumed_steps * played_episodes(experiment),
             memory_bytes=WORKER_BYTES + policy_bytes(experiment) + kept_bytes,
-            basis=f"rough: {1 / task.step_s:.0f} steps of an environment per second measured, {assumed}",
-            longest_times=limit / taken,
+            basis=f"rough: {1 / task.step_s:.0f} steps of an environment per second measured, {assumption}",
+            longest_times=limit / assumed_steps,
         )
 
 

@@ -24,15 +24,15 @@ def own_reward(content: Content) -> Drawing | None:
         return None
     figure, panels = grid(len(learning), single=(9.4, 3.0))
     words = []
-    for axes, own in zip(panels, learning, strict=True):
-        runs = content.history.of_group(own.group)
+    for axes, group_reward in zip(panels, learning, strict=True):
+        runs = content.history.of_group(group_reward.group)
         curves = {run.ref.replicate: curve(run, methodcaller("of", "reward")) for run in runs}
-        plot_runs(axes, content.groups.index(own.group), curves, drawn_singly(content), _MOST_POINTS)
-        axes.set_title(shortened(own.group))
+        plot_runs(axes, content.groups.index(group_reward.group), curves, drawn_singly(content), _MOST_POINTS)
+        axes.set_title(shortened(group_reward.group))
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
-        first, last = own.reward
-        if first is not None and last is not None:
-            words.append(f"{own.group} from {first:.2f} to {last:.2f}")
+        first_reward, last_reward = group_reward.reward
+        if first_reward is not None and last_reward is not None:
+            words.append(f"{group_reward.group} from {first_reward:.2f} to {last_reward:.2f}")
     label_axes(figure, "training episode", "own reward")
     return Drawing(
         "own-reward",

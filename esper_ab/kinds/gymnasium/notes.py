@@ -31,10 +31,11 @@ class GymnasiumNotes(NotesKind):
     def on_learning(self, experiment: ResolvedExperiment) -> Iterator[str]:
         """Yield a note if only some groups train on the outcome itself."""
         learners = [group for group in experiment.groups if group.settings.has_policy]
-        same = [group.name for group in learners if group.settings.reward.mode == ENV_REWARD]
-        if same and len(same) < len(learners) and not experiment.outcome:
+        env_groups = [group.name for group in learners if group.settings.reward.mode == ENV_REWARD]
+        if env_groups and len(env_groups) < len(learners) and not experiment.outcome:
             yield (
-                f"The outcome is also the reward of {', '.join(same)} ({ENV_REWARD}), but not of the other learners, "
+                f"The outcome is also the reward of {', '.join(env_groups)} ({ENV_REWARD}), but not of the other "
+                "learners, "
                 "so the question is whether another reward leads to a better outcome."
             )
 
@@ -48,9 +49,10 @@ def _note_action_bounds(bounds: Sequence[tuple[float, float] | None]) -> Iterato
         if low > -1.0 or high < 1.0 or high - low > 2.0 * _WIDEST_ACTIONS:
             misfits.append(f"{dimension} ({low:g} to {high:g})")
     if misfits:
-        others = f" and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
+        others_words = f" and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
         yield (
-            f"Action bounds: {', '.join(misfits[:_FEW])}{others} do not fit a new policy, whose actions are normal "
+            f"Action bounds: {', '.join(misfits[:_FEW])}{others_words} do not fit a new policy, whose actions are "
+            "normal "
             "with mean 0 and standard deviation 1, clipped to the bounds. Such a policy may always act at a bound, or "
             "explore little of the range, and not learn. In your own make function, return "
             "gymnasium.wrappers.RescaleAction(env, -1.0, 1.0)."

@@ -32,13 +32,13 @@ class GymnasiumKind(SettingsKind):
         "steps": 1000,
     }
 
-    def read(self, asked: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:
+    def read(self, asked_experiment: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:
         """Apply the usual changes, and convert `total_timesteps` to a number of whole rollouts, rounded up."""
-        super().read(asked, assignments)
-        if asked.outcome == "return":
-            asked = msgspec.structs.replace(asked, outcome="")
-        if not asked.total_timesteps:
-            return asked
+        super().read(asked_experiment, assignments)
+        if asked_experiment.outcome == "return":
+            asked_experiment = msgspec.structs.replace(asked_experiment, outcome="")
+        if not asked_experiment.total_timesteps:
+            return asked_experiment
         if any(assignment.key == "episodes" for assignment in assignments):
             raise UsageError(
                 SettingName("total_timesteps"),
@@ -46,7 +46,7 @@ class GymnasiumKind(SettingsKind):
                 SettingName("episodes"),
                 " both set how long a run trains: choose one",
             )
-        for group in asked.groups:
+        for group in asked_experiment.groups:
             if group.settings.gym.rollout == "episodes":
                 raise UsageError(
                     SettingName("total_timesteps"),
@@ -57,26 +57,26 @@ class GymnasiumKind(SettingsKind):
                     SettingName("steps"),
                     " says",
                 )
-        rollouts = -(-asked.total_timesteps // (asked.steps * asked.n_envs))
-        return msgspec.structs.replace(asked, episodes=rollouts, total_timesteps=0)
+        rollouts = -(-asked_experiment.total_timesteps // (asked_experiment.steps * asked_experiment.n_envs))
+        return msgspec.structs.replace(asked_experiment, episodes=rollouts, total_timesteps=0)
 
-    def ask(self, asked: AskedExperiment) -> Questions:
+    def ask(self, asked_experiment: AskedExperiment) -> Questions:
         """Return the usual questions, and ask about the outcome and the reward of every group."""
-        low, high = read_range(asked.outcome_range)
+        low, high = read_range(asked_experiment.outcome_range)
         return msgspec.structs.replace(
-            super().ask(asked),
-            outcome=asked.outcome,
-            outcome_better=asked.outcome_better or "higher",
+            super().ask(asked_experiment),
+            outcome=asked_experiment.outcome,
+            outcome_better=asked_experiment.outcome_better or "higher",
             outcome_low=low,
             outcome_high=high,
-            outcome_worst=worst_outcome(asked),
-            rewards={group.name: group.settings.reward for group in asked.groups},
+            outcome_worst=worst_outcome(asked_experiment),
+            rewards={group.name: group.settings.reward for group in asked_experiment.groups},
         )
 
-    def check_task(self, asked: AskedExperiment, task: TaskFacts) -> None:
+    def check_task(self, asked_experiment: AskedExperiment, task: TaskFacts) -> None:
         """Raise UsageError if a group's rollouts have no outcome or no end."""
-        for group in asked.groups:
-            _check_rollouts(group, asked, task)
+        for group in asked_experiment.groups:
+            _check_rollouts(group, asked_experiment, task)
 
 
 def _check_rollouts(group: Group, experiment: AskedExperiment, task: TaskFacts) -> None:

@@ -17,9 +17,16 @@ class GymnasiumTables(TablesKind):
     def training(self, content: Content) -> tuple[Table, ...]:
         """Return the table of own rewards and outcomes in training."""
         rows = []
-        for own in own_rewards(content.history):
-            outcome = _change(own.outcome, content.design.digits)
-            rows.append((own.group, _change(own.reward), f"{own.rose} of {own.runs} runs", outcome))
+        for group_reward in own_rewards(content.history):
+            outcome = _change(group_reward.outcome, content.design.digits)
+            rows.append(
+                (
+                    group_reward.group,
+                    _change(group_reward.reward),
+                    f"{group_reward.rose} of {group_reward.runs} runs",
+                    outcome,
+                )
+            )
         table = Table(
             "Own reward and outcome in training",
             ("group", "own reward", "rose in", content.design.outcome.title),
@@ -32,10 +39,10 @@ class GymnasiumTables(TablesKind):
 
 
 def _change(ends: Ends, digits: int = 1) -> str:
-    first, last = ends
-    if first is None or last is None:
+    first_value, last_value = ends
+    if first_value is None or last_value is None:
         return NONE
-    return f"{number(first, digits)} → {number(last, digits)}"
+    return f"{number(first_value, digits)} → {number(last_value, digits)}"
 
 
 KIND = GymnasiumTables()

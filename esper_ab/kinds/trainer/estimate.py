@@ -19,7 +19,7 @@ class TrainerEstimate(EstimateKind):
         """Estimate a run from the rehearsal."""
         facts = machine.trainer
         assert facts is not None, "it was rehearsed"
-        short = f", which was shortened by {facts.shortened}" if facts.shortened else ""
+        shortened_words = f", which was shortened by {facts.shortened}" if facts.shortened else ""
         memory_bytes = max(WORKER_BYTES, facts.memory_bytes)
         if is_guarded(experiment.trainer):
             memory_bytes = GUARD_BYTES + facts.memory_bytes
@@ -27,7 +27,7 @@ class TrainerEstimate(EstimateKind):
             step_s=facts.point_s,
             run_s=facts.point_s * experiment.episodes + facts.evaluate_s,
             memory_bytes=memory_bytes,
-            basis=f"rough: runs assumed to take as long, and as much memory, as in the rehearsal{short}",
+            basis=f"rough: runs assumed to take as long, and as much memory, as in the rehearsal{shortened_words}",
         )
 
 

@@ -45,10 +45,10 @@ class TrainerFindings(FindingsKind):
         return f"one {work} per run in {experiment.episodes} points"
 
 
-def _describe_earlier_records(mended: TrainerMended) -> str:
-    if not mended.before:
+def _describe_earlier_records(mended_trainer: TrainerMended) -> str:
+    if not mended_trainer.before:
         return "All records were made with the new files."
-    return f"Made with the earlier files: records of {', '.join(mended.before)}."
+    return f"Made with the earlier files: records of {', '.join(mended_trainer.before)}."
 
 
 KIND = TrainerFindings()

@@ -48,14 +48,17 @@ def in_sentences(facts: TrainerFacts, reference: str) -> str:
         repeats = "repeats to the bit"
     else:
         repeats = "does not repeat: the same seed gave different numbers"
-    short = f", shortened by {facts.shortened}" if facts.shortened else ""
-    what = "function" if is_function(reference) else "trainer"
-    watched = ""
+    shortened_words = f", shortened by {facts.shortened}" if facts.shortened else ""
+    trainer_kind = "function" if is_function(reference) else "trainer"
+    code_words = ""
     if is_command(reference):
-        what = "command"
-        watched = " It names no file in its folder, so changes of its code would go unnoticed."
+        trainer_kind = "command"
+        code_words = " It names no file in its folder, so changes of its code would go unnoticed."
         if facts.files:
             files = ", ".join(facts.files)
-            watched = f" A run starts only if {files} has not changed since; other files are not checked."
-    alone = "" if facts.evaluates_alike else f" {_ALONE}"
-    return f"The {what}, as rehearsed{short}: {repeats}; {_RESUMPTIONS[facts.resumption]}.{alone}{watched}"
+            code_words = f" A run starts only if {files} has not changed since; other files are not checked."
+    evaluation_words = "" if facts.evaluates_alike else f" {_ALONE}"
+    return (
+        f"The {trainer_kind}, as rehearsed{shortened_words}: {repeats}; "
+        f"{_RESUMPTIONS[facts.resumption]}.{evaluation_words}{code_words}"
+    )

@@ -57,40 +57,42 @@ class TrainerKind(SettingsKind):
     trains_policies = False
     free_names = True
 
-    def read(self, asked: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:
+    def read(self, asked_experiment: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:
         """Return the experiment with the task's name, and with 1 for every number that is fixed by the trainer."""
-        reference = asked.trainer
+        reference = asked_experiment.trainer
         for assignment in assignments:
-            self._check_is_read(assignment, asked.task)
+            self._check_is_read(assignment, asked_experiment.task)
             if not is_command(reference) and assignment.key.startswith(TRAINER):
                 _check_name(assignment)
-        if missing := list(_missing(asked)):
-            raise Missing(missing)
-        check_outcome_name(asked)
-        if asked.margin is not None:
-            check_margin(outcome_measure(asked), asked.margin)  # before the rehearsal, which may take long
-        rehearsal = read_rehearsal(asked.rehearsal)
+        if missing_settings := list(_missing(asked_experiment)):
+            raise Missing(missing_settings)
+        check_outcome_name(asked_experiment)
+        if asked_experiment.margin is not None:
+            check_margin(
+                outcome_measure(asked_experiment), asked_experiment.margin
+            )  # before the rehearsal, which may take long
+        rehearsal = read_rehearsal(asked_experiment.rehearsal)
         if not is_command(reference):
-            _refuse_settings_of_commands(asked)
+            _refuse_settings_of_commands(asked_experiment)
         if not is_guarded(reference):
-            _check_python(reference, asked.outcome)
-            return msgspec.structs.replace(asked, task=_task(reference), n_envs=1, steps=1)
+            _check_python(reference, asked_experiment.outcome)
+            return msgspec.structs.replace(asked_experiment, task=_task(reference), n_envs=1, steps=1)
         if is_command(reference):
             _check_words(reference)
         folder = next(assignment.folder for assignment in assignments if assignment.key == "trainer").resolve()
         single = msgspec.structs.replace(
-            asked,
+            asked_experiment,
             task=_task(reference),
             n_envs=1,
             steps=1,
             eval_episodes=1,
-            trainer_folder=asked.trainer_folder or str(folder),
+            trainer_folder=asked_experiment.trainer_folder or str(folder),
         )
         if is_function(reference):
             return _read_function(single, assignments)
         _check_command_budget(assignments)
-        _check_outcome(asked.outcome, asked.outcome_summary)
-        _check_command(reference, {group.name: group.settings.trainer for group in asked.groups})
+        _check_outcome(asked_experiment.outcome, asked_experiment.outcome_summary)
+        _check_command(reference, {group.name: group.settings.trainer for group in asked_experiment.groups})
         _check_filled(reference, rehearsal, SettingName("rehearsal"))
         return msgspec.structs.replace(single, episodes=1)
 
@@ -102,77 +104,83 @@ class TrainerKind(SettingsKind):
                 "settings, as in --vary lr=1e-3,1e-2"
             )
 
-    def ask(self, asked: AskedExperiment) -> Questions:
+    def ask(self, asked_experiment: AskedExperiment) -> Questions:
         """Ask the preflight to rehearse the trainer."""
         return Questions(
-            task=asked.task,
+            task=asked_experiment.task,
             data_dir="",
             slots=(),
             user_rewards=(),
-            gpus=asked_gpus(asked),
-            trainer=_question(asked),
-            trainer_outcome=outcome_measure(asked),
+            gpus=asked_gpus(asked_experiment),
+            trainer=_question(asked_experiment),
+            trainer_outcome=outcome_measure(asked_experiment),
         )
 
-    def resolve(self, asked: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int) -> Resolution:
+    def resolve(
+        self, asked_experiment: AskedExperiment, machine: Machine, task: TaskFacts, eval_episodes: int
+    ) -> Resolution:
         """Return the settings with the types that the preflight found."""
         facts = machine.trainer
         assert facts is not None, "it was asked about"
-        if is_function(asked.trainer):
-            _check_window(asked, facts.points)
+        if is_function(asked_experiment.trainer):
+            _check_window(asked_experiment, facts.points)
         groups = []
-        for group in asked.groups:
+        for group in asked_experiment.groups:
             settings = GroupSettings(controller=ControllerSettings(name=self.name), trainer=facts.settings[group.name])
             groups.append(msgspec.structs.replace(group, settings=settings))
         return Resolution(
             groups=tuple(groups),
-            slots=asked.slots,
-            devices=resolve_devices(asked, machine, on_cores=self.on_cores),
-            arithmetic=torch_alone(asked.arithmetic),
+            slots=asked_experiment.slots,
+            devices=resolve_devices(asked_experiment, machine, on_cores=self.on_cores),
+            arithmetic=torch_alone(asked_experiment.arithmetic),
             eval_episodes=facts.evaluations,
             episodes=facts.points or None,
         )
 
-    def remarks(self, asked: AskedExperiment, resolved: ResolvedExperiment, machine: Machine) -> tuple[str, ...]:
+    def remarks(
+        self, asked_experiment: AskedExperiment, resolved_experiment: ResolvedExperiment, machine: Machine
+    ) -> tuple[str, ...]:
         """Return no notes, because the kernel computes nothing here."""
         return ()
 
 
-def _missing(asked: AskedExperiment) -> Iterator[tuple[SettingName, str, str]]:
+def _missing(asked_experiment: AskedExperiment) -> Iterator[tuple[SettingName, str, str]]:
     """For each missing decision that only the user can make, yield the setting, an explanation and the flag."""
-    if not asked.groups:
-        key = next((name for name in placeholders(asked.trainer) if name not in FILLED), "KEY")
+    if not asked_experiment.groups:
+        key = next((name for name in placeholders(asked_experiment.trainer) if name not in FILLED), "KEY")
         flag = f"--vary {key}=V1,V2"
         yield SettingName("groups"), "at least two groups, which differ in a setting of the trainer", flag
-    where = "the name of a number in the result of evaluate(run, state)"
-    if is_command(asked.trainer):
-        where = "a key, a column or a tag of a file that the command writes, or a name in its output"
-    declared = asked.outcome_better and (asked.outcome or not is_command(asked.trainer))
-    if not declared and not is_function(asked.trainer):
-        yield SettingName("outcome_better"), f"the outcome that decides, {where}", "--higher NAME"
-    if asked.margin is None:
-        unit = f", in {asked.outcome_unit}" if asked.outcome_unit else ""
+    place_words = "the name of a number in the result of evaluate(run, state)"
+    if is_command(asked_experiment.trainer):
+        place_words = "a key, a column or a tag of a file that the command writes, or a name in its output"
+    declared = asked_experiment.outcome_better and (
+        asked_experiment.outcome or not is_command(asked_experiment.trainer)
+    )
+    if not declared and not is_function(asked_experiment.trainer):
+        yield SettingName("outcome_better"), f"the outcome that decides, {place_words}", "--higher NAME"
+    if asked_experiment.margin is None:
+        unit = f", in {asked_experiment.outcome_unit}" if asked_experiment.outcome_unit else ""
         yield SettingName("margin"), f"the smallest difference in the outcome worth acting on{unit}", "--margin SIZE"
 
 
-def _question(asked: AskedExperiment) -> TrainerQuestion:
-    assert asked.margin is not None  # `read` refuses an experiment without one
+def _question(asked_experiment: AskedExperiment) -> TrainerQuestion:
+    assert asked_experiment.margin is not None  # `read` refuses an experiment without one
     return TrainerQuestion(
-        reference=asked.trainer,
-        directory=asked.trainer_folder,
-        outcome=asked.outcome or DEFAULT_OUTCOME,
-        groups={group.name: group.settings.trainer for group in asked.groups},
-        rehearsal=read_rehearsal(asked.rehearsal),
-        points=asked.episodes,
-        evaluations=0 if asked.eval_episodes == "auto" else asked.eval_episodes,
-        margin=asked.margin,
-        rng_seed=asked.rng_seed,
-        threads=asked.arithmetic.threads,
-        deterministic=asked.arithmetic.deterministic,
-        ends_idle=asked.end_idle,
-        outcome_summary=asked.outcome_summary,
-        gpus=asked_gpus(asked),
-        devices_per_run=asked.devices_per_run,
+        reference=asked_experiment.trainer,
+        directory=asked_experiment.trainer_folder,
+        outcome=asked_experiment.outcome or DEFAULT_OUTCOME,
+        groups={group.name: group.settings.trainer for group in asked_experiment.groups},
+        rehearsal=read_rehearsal(asked_experiment.rehearsal),
+        points=asked_experiment.episodes,
+        evaluations=0 if asked_experiment.eval_episodes == "auto" else asked_experiment.eval_episodes,
+        margin=asked_experiment.margin,
+        rng_seed=asked_experiment.rng_seed,
+        threads=asked_experiment.arithmetic.threads,
+        deterministic=asked_experiment.arithmetic.deterministic,
+        ends_idle=asked_experiment.end_idle,
+        outcome_summary=asked_experiment.outcome_summary,
+        gpus=asked_gpus(asked_experiment),
+        devices_per_run=asked_experiment.devices_per_run,
     )
 
 
@@ -280,14 +288,14 @@ def _check_command(command: str, groups: Mapping[str, Mapping[str, TrainerValue]
 
 def _refuse_mistyped(group: str, settings: Iterable[str], names: Sequence[str]) -> None:
     """Raise UsageError for a setting without a placeholder, if a placeholder has no value: one of them is mistyped."""
-    free = [name for name in names if name not in (*settings, *FILLED)]
-    have = "has" if len(free) == 1 else "have"
-    braced = listed([f"{{{name}}}" for name in free])
+    free_names = [name for name in names if name not in (*settings, *FILLED)]
+    verb = "has" if len(free_names) == 1 else "have"
+    braced_names = listed([f"{{{name}}}" for name in free_names])
     for key in settings:
         if key not in names:
             raise UsageError(
-                f"group {group!r}: the command has no {{{key}}}, and {braced} {have} no value; "
-                f"did you mean {' or '.join(free)}?"
+                f"group {group!r}: the command has no {{{key}}}, and {braced_names} {verb} no value; "
+                f"did you mean {' or '.join(free_names)}?"
             )
 
 
@@ -311,15 +319,15 @@ def _check_words(command: str) -> None:
         )
 
 
-def _check_filled(command: str, settings: Iterable[str], what: str | SettingName) -> None:
+def _check_filled(command: str, settings: Iterable[str], setting_name: str | SettingName) -> None:
     """Raise UsageError for a setting that would not change the command."""
     names = placeholders(command)
     for name in settings:
         no_effect = f": {TRAINER}{name} would have no effect"
         if name in FILLED:
-            raise UsageError(what, f"{no_effect}: esper_ab fills in {{{name}}} for every run; rename yours")
+            raise UsageError(setting_name, f"{no_effect}: esper_ab fills in {{{name}}} for every run; rename yours")
         if name not in names:
-            raise UsageError(what, f"{no_effect}: the command has no {{{name}}}")
+            raise UsageError(setting_name, f"{no_effect}: the command has no {{{name}}}")
 
 
 def _task(reference: str) -> str:

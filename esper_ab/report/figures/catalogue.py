@@ -29,8 +29,8 @@ _BY_SECTION: BySection = {
 
 
 def _figures_of(section: str, content: Content) -> Mapping[str, Draw]:
-    of_task = of_kind(content.history.plan.kind, FiguresKind).by_section
-    return {**_BY_SECTION.get(section, {}), **of_task.get(section, {})}
+    kind_figures = of_kind(content.history.plan.kind, FiguresKind).by_section
+    return {**_BY_SECTION.get(section, {}), **kind_figures.get(section, {})}
 
 
 def names(content: Content) -> tuple[str, ...]:
@@ -41,12 +41,12 @@ def names(content: Content) -> tuple[str, ...]:
 def drawn(section: str, content: Content) -> list[Drawing]:
     """Draw the figures of a section of the page, without those that have no data."""
     with style.look():
-        maybe_drawn = [draw(content) for draw in _figures_of(section, content).values()]
-    drawings = [drawing for drawing in maybe_drawn if drawing is not None]
+        possible_drawings = [draw(content) for draw in _figures_of(section, content).values()]
+    drawings = [figure_drawing for figure_drawing in possible_drawings if figure_drawing is not None]
     if not drawings:
         return []
     tips = runs.tips(content)
-    return [replace(drawing, tips=tips) for drawing in drawings]
+    return [replace(figure_drawing, tips=tips) for figure_drawing in drawings]
 
 
 def figure(name: str, content: Content) -> Figure | None:
@@ -55,9 +55,9 @@ def figure(name: str, content: Content) -> Figure | None:
     for section in _BY_SECTION:
         draws |= _figures_of(section, content)
     with style.look():
-        drawing = draws[name](content)
-        if drawing is None:
+        figure_drawing = draws[name](content)
+        if figure_drawing is None:
             return None
-        style.arrange(drawing.figure)
-        drawing.figure.draw_without_rendering()  # matplotlib creates ticks on drawing, in the style of that moment
-    return drawing.figure
+        style.arrange(figure_drawing.figure)
+        figure_drawing.figure.draw_without_rendering()  # matplotlib creates ticks on drawing, in the style of then
+    return figure_drawing.figure

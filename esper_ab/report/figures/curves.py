@@ -73,9 +73,9 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
             groups.append((index, group))
     if not groups:
         return None
-    singly = drawn_singly(content)
-    drawn_lines = sum(len(singly & by_replicate.keys()) for by_replicate in by_group)
-    most = max(12, _POINTS_PER_FIGURE // drawn_lines)
+    single_replicates = drawn_singly(content)
+    drawn_lines = sum(len(single_replicates & by_replicate.keys()) for by_replicate in by_group)
+    most_points = max(12, _POINTS_PER_FIGURE // drawn_lines)
     means = {index: mean_curve(list(by_group[index].values())) for index, _ in groups}
     one_panel_each = len(groups) > _TOGETHER
     figure, panels = grid(len(groups) if one_panel_each else 1, sharey=True)
@@ -83,10 +83,10 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
         axes = panels[place] if one_panel_each else panels[0]
         if one_panel_each:
             axes.set_title(shortened(group))
-            for other, points in means.items():
-                if other != index:
-                    _line(axes, binned(points, most), color=style.GRID, linewidth=1.2)
-        plot_runs(axes, index, by_group[index], singly, most)
+            for other_index, points in means.items():
+                if other_index != index:
+                    _line(axes, binned(points, most_points), color=style.GRID, linewidth=1.2)
+        plot_runs(axes, index, by_group[index], single_replicates, most_points)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     caption = words.caption
     if one_panel_each:
@@ -111,27 +111,29 @@ def _curves_of(runs: Sequence[RunHistory], value: Value) -> dict[int, Floats]:
     return {replicate: points for replicate, points in curves.items() if len(points)}
 
 
-def plot_runs(axes: Axes, index: int, by_replicate: Mapping[int, Floats], singly: frozenset[int], most: int) -> None:
-    """Plot each run of the replicates in `singly`, and the mean and the band of the middle half of all runs."""
+def plot_runs(
+    axes: Axes, index: int, by_replicate: Mapping[int, Floats], single_replicates: frozenset[int], most_points: int
+) -> None:
+    """Plot each run of `single_replicates`, and the mean and the band of the middle half of all runs."""
     colour = style.colour(index)
     curves = list(by_replicate.values())
     alpha = 0.35 if len(curves) <= 8 else 0.2
-    for replicate in sorted(singly & by_replicate.keys()):
-        drawn = _line(axes, binned(by_replicate[replicate], most), color=colour, linewidth=0.8, alpha=alpha)
-        style.mark(drawn, token(replicate, index))
+    for replicate in sorted(single_replicates & by_replicate.keys()):
+        run_line = _line(axes, binned(by_replicate[replicate], most_points), color=colour, linewidth=0.8, alpha=alpha)
+        style.mark(run_line, token(replicate, index))
     if len(curves) >= _RUNS_FOR_BAND:
-        band = _middle_half(curves, most)
+        band = _middle_half(curves, most_points)
         episodes = [episode for episode, _, _ in band]
-        lower = [low for _, low, _ in band]
-        upper = [high for _, _, high in band]
-        filled = axes.fill_between(episodes, lower, upper, color=colour, alpha=0.16, linewidth=0)
+        lower_ends = [low for _, low, _ in band]
+        upper_ends = [high for _, _, high in band]
+        filled = axes.fill_between(episodes, lower_ends, upper_ends, color=colour, alpha=0.16, linewidth=0)
         style.mark([filled], token(None, index))
-    _middle(axes, index, binned(mean_curve(curves), most), 2.2)
+    _middle(axes, index, binned(mean_curve(curves), most_points), 2.2)
 
 
 def _middle(axes: Axes, index: int, points: Floats, width: float) -> None:
     """Plot the mean of a group; a single point is drawn as the group's marker."""
-    drawn = _line(
+    middle_line = _line(
         axes,
         points,
         color=style.colour(index),
@@ -139,7 +141,7 @@ def _middle(axes: Axes, index: int, points: Floats, width: float) -> None:
         linewidth=width,
         marker=style.marker(index) if len(points) == 1 else "",
     )
-    style.mark(drawn, token(None, index))
+    style.mark(middle_line, token(None, index))
 
 
 def _line(axes: Axes, points: Floats, **look: object) -> list[Line2D]:
@@ -151,8 +153,8 @@ def curve(run: RunHistory, value: Value) -> Floats:
     episodes = np.array(run.columns.episodes) + 1.0
     values = np.array(value(run.columns), dtype=np.float64)
     points = np.column_stack((episodes, values))
-    present: Floats = points[~np.isnan(values)]
-    return present
+    present_points: Floats = points[~np.isnan(values)]
+    return present_points
 
 
 def mean_curve(curves: Sequence[Floats]) -> Floats:
@@ -161,15 +163,15 @@ def mean_curve(curves: Sequence[Floats]) -> Floats:
     episodes = points[:, 0].astype(np.int64)
     total = np.bincount(episodes, points[:, 1])
     count = np.bincount(episodes)
-    present = np.flatnonzero(count)
-    return np.column_stack((present, total[present] / count[present]))
+    present_episodes = np.flatnonzero(count)
+    return np.column_stack((present_episodes, total[present_episodes] / count[present_episodes]))
 
 
-def _middle_half(curves: Sequence[Floats], most: int) -> list[tuple[float, float, float]]:
+def _middle_half(curves: Sequence[Floats], most_points: int) -> list[tuple[float, float, float]]:
     """Return (episode, lower quartile, upper quartile) over the binned curves of all runs."""
     by_episode: dict[float, list[float]] = {}
     for points in curves:
-        for episode, number in binned(points, most).tolist():
+        for episode, number in binned(points, most_points).tolist():
             by_episode.setdefault(episode, []).append(number)
     band = []
     for episode, values in sorted(by_episode.items()):
@@ -179,9 +181,9 @@ def _middle_half(curves: Sequence[Floats], most: int) -> list[tuple[float, float
     return band
 
 
-def binned(points: Floats, most: int) -> Floats:
-    """Reduce a curve to at most `most` points, each the mean of equally many episodes."""
-    width = -(-len(points) // most)
+def binned(points: Floats, most_points: int) -> Floats:
+    """Reduce a curve to at most `most_points` points, each the mean of equally many episodes."""
+    width = -(-len(points) // most_points)
     if width <= 1:
         return points
     starts = np.arange(0, len(points), width)
@@ -228,13 +230,13 @@ def panels(content: Content, words: Words, values: Mapping[str, Value], *, unit:
             groups.append((index, group))
     if not groups:
         return None
-    most = max(12, _POINTS_PER_FIGURE // (len(means) * len(groups)))
+    most_points = max(12, _POINTS_PER_FIGURE // (len(means) * len(groups)))
     columns = 4 if len(means) > 6 else 3
-    figure, axes_of = grid(len(means), columns=columns, sharey=unit)
-    for axes, (name, curves) in zip(axes_of, means.items(), strict=True):
+    figure, panel_axes = grid(len(means), columns=columns, sharey=unit)
+    for axes, (name, curves) in zip(panel_axes, means.items(), strict=True):
         axes.set_title(name)
         for index, _ in groups:
-            _middle(axes, index, binned(curves[index], most), 1.8)
+            _middle(axes, index, binned(curves[index], most_points), 1.8)
         if unit:
             axes.set_ylim(-0.03, 1.03)
         else:
@@ -244,8 +246,8 @@ def panels(content: Content, words: Words, values: Mapping[str, Value], *, unit:
     group_legend(figure, groups, markers=False)
     ends = []
     for index, group in groups:
-        last = [f"{name} {curves[index][-1, 1]:.2f}" for name, curves in means.items() if len(curves[index])]
-        ends.append(f"{group}: " + ", ".join(last))
+        last_words = [f"{name} {curves[index][-1, 1]:.2f}" for name, curves in means.items() if len(curves[index])]
+        ends.append(f"{group}: " + ", ".join(last_words))
     return Drawing(
         words.name,
         words.title,

@@ -48,19 +48,21 @@ class Drawing:
             return svg(self.figure, self.name, self.tips)
 
 
-def shortened(name: str, most: int = 28) -> str:
-    """Cut a name longer than `most` characters in the middle, to keep the plot's width; tables show the whole name."""
+def shortened(name: str, most_chars: int = 28) -> str:
+    """Cut a name longer than `most_chars` characters in the middle, to keep the plot's width; tables show the whole
+    name.
+    """
     name = visible_line(name)
-    if len(name) <= most:
+    if len(name) <= most_chars:
         return name
-    head = name[: most // 2]
-    tail = name[-(most // 2 - 1) :]
+    head = name[: most_chars // 2]
+    tail = name[-(most_chars // 2 - 1) :]
     return f"{head}\u2026{tail}"
 
 
-def difference(question: Question, most: int) -> str:
-    """Name a comparison, with at most `most` characters of each group."""
-    return f"{shortened(question.a, most)} \u2212 {shortened(question.b, most)}"
+def difference(question: Question, most_chars: int) -> str:
+    """Name a comparison, with at most `most_chars` characters of each group."""
+    return f"{shortened(question.a, most_chars)} \u2212 {shortened(question.b, most_chars)}"
 
 
 def grid(
@@ -71,10 +73,10 @@ def grid(
     rows = -(-count // columns)
     size = single if count == 1 else (_WIDTH, 0.7 + 2.0 * rows)
     figure = Picture(figsize=size)
-    flat: list[Axes] = list(figure.subplots(rows, columns, sharey=sharey, squeeze=False).flat)
-    for axes in flat[count:]:
+    flat_axes: list[Axes] = list(figure.subplots(rows, columns, sharey=sharey, squeeze=False).flat)
+    for axes in flat_axes[count:]:
         axes.remove()
-    return figure, flat[:count]
+    return figure, flat_axes[:count]
 
 
 def label_axes(figure: Figure, x: str, y: str) -> None:
@@ -85,12 +87,12 @@ def label_axes(figure: Figure, x: str, y: str) -> None:
     figure.supylabel(y, x=0.004, **look)
 
 
-def name_rows(axes: Axes, names: Sequence[str], *, above: float, below: float) -> None:
+def name_rows(axes: Axes, names: Sequence[str], *, top: float, bottom: float) -> None:
     """Label the rows with `names`, from top to bottom, without an axis line.
 
-    The y axis runs from `above`, at the top, to the number of rows minus `below`, at the bottom.
+    The y axis runs from `top`, at the top, to the number of rows minus `bottom`, at the bottom.
     """
-    axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - below, above))
+    axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - bottom, top))
     axes.tick_params(axis="y", length=0, labelcolor=INK, labelsize=9)
     axes.grid(visible=False, axis="y")
     axes.spines["left"].set_visible(False)
@@ -98,10 +100,10 @@ def name_rows(axes: Axes, names: Sequence[str], *, above: float, below: float) -
 
 def write_beside(axes: Axes, words: Sequence[str]) -> None:
     """Write a word to the right of each row."""
-    beside = axes.secondary_yaxis("right")
-    beside.set_yticks(range(len(words)), words, fontweight="bold")
-    beside.tick_params(length=0, labelcolor=INK, labelsize=8.5)
-    beside.spines["right"].set_visible(False)
+    right_axis = axes.secondary_yaxis("right")
+    right_axis.set_yticks(range(len(words)), words, fontweight="bold")
+    right_axis.tick_params(length=0, labelcolor=INK, labelsize=8.5)
+    right_axis.spines["right"].set_visible(False)
 
 
 def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool) -> None:
@@ -113,8 +115,8 @@ def group_legend(figure: Figure, groups: list[tuple[int, str]], *, markers: bool
             look = {"linestyle": "none", "marker": marker(index)}
         handles.append(Line2D([], [], color=colour(index), label=shortened(name), **look))
     width = figure.get_size_inches()[0]
-    longest = max(len(shortened(name)) for _, name in groups)
-    fit = max(1, int(width * 12 / (longest + 8)))
+    longest_name = max(len(shortened(name)) for _, name in groups)
+    fit = max(1, int(width * 12 / (longest_name + 8)))
     figure.legend(
         handles=handles,
         loc="outside upper left",

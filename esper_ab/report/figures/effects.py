@@ -20,36 +20,39 @@ _AIR = 0.04
 
 
 def interval_rows(
-    axes: Axes, rows: Sequence[tuple[float, tuple[float, float] | None]], margin: float, visible: Sequence[float] = ()
+    axes: Axes,
+    rows: Sequence[tuple[float, tuple[float, float] | None]],
+    margin: float,
+    further_values: Sequence[float] = (),
 ) -> None:
     """Draw a row per estimate and interval, with zero and the margin.
 
     Wide intervals are cut off, because they would compress all other rows; an arrowhead marks where an interval
-    continues. `visible`: further values that the axis must show.
+    continues. `further_values`: further values that the axis must show.
     """
     axes.axvspan(-margin, margin, color=style.BAND, linewidth=0)
     axes.axvline(0, color=style.INK, linewidth=1)
-    always = [-margin, margin, *visible]
+    needed_values = [-margin, margin, *further_values]
     ends: list[float] = []
     for estimate, interval in rows:
-        always.append(estimate)
+        needed_values.append(estimate)
         if interval:
             ends += interval
-    lowest = min(always)
-    highest = max(always)
-    room = _ROOM * (highest - lowest)
-    air = _AIR * (highest - lowest)
-    left = max(min([lowest, *ends]), lowest - room) - air
-    right = min(max([highest, *ends]), highest + room) + air
-    axes.set_xlim(left, right)
+    lowest_value = min(needed_values)
+    highest_value = max(needed_values)
+    room = _ROOM * (highest_value - lowest_value)
+    air = _AIR * (highest_value - lowest_value)
+    left_end = max(min([lowest_value, *ends]), lowest_value - room) - air
+    right_end = min(max([highest_value, *ends]), highest_value + room) + air
+    axes.set_xlim(left_end, right_end)
     for row, (estimate, interval) in enumerate(rows):
         if interval:
             low, high = interval
             axes.plot(interval, [row, row], color=style.INK, linewidth=3, solid_capstyle="butt")
-            if low < left:
-                axes.plot([left], [row], marker=style.ARROW_LEFT, color=style.INK, markersize=9)
-            if high > right:
-                axes.plot([right], [row], marker=style.ARROW_RIGHT, color=style.INK, markersize=9)
+            if low < left_end:
+                axes.plot([left_end], [row], marker=style.ARROW_LEFT, color=style.INK, markersize=9)
+            if high > right_end:
+                axes.plot([right_end], [row], marker=style.ARROW_RIGHT, color=style.INK, markersize=9)
         axes.plot([estimate], [row], "o", color=style.INK, markersize=7, markeredgecolor=style.CARD)
 
 
@@ -58,29 +61,29 @@ _MOST_MARKED = 90  # pairs; more would make the page too large
 
 def effects(content: Content) -> Drawing | None:
     """Plot one row per comparison, in the design's order, below its name and verdict. None if there are no pairs."""
-    estimated = [item for item in content.comparisons if item.estimate is not None]
-    if not estimated:
+    estimated_items = [item for item in content.comparisons if item.estimate is not None]
+    if not estimated_items:
         return None
     margin = content.design.margin
-    figure, (axes,) = grid(1, single=(HALF, max(2.2, 0.95 + 0.85 * len(estimated))))
+    figure, (axes,) = grid(1, single=(HALF, max(2.2, 0.95 + 0.85 * len(estimated_items))))
     for edge in (-margin, margin):
         axes.axvline(edge, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
-    differences = [_differences(item) for item in estimated]
-    interval_rows(axes, list(map(_row, estimated)), margin, list(chain.from_iterable(differences)))
+    differences = [_differences(item) for item in estimated_items]
+    interval_rows(axes, list(map(_row, estimated_items)), margin, list(chain.from_iterable(differences)))
     marks = sum(map(len, differences)) <= _MOST_MARKED
     look: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "clip_on": False}
-    for row, item in enumerate(estimated):
+    for row, item in enumerate(estimated_items):
         _ticks(axes, row, item, content.groups if marks else ())
         axes.text(0.0, row - 0.3, difference(item.question, 14), fontsize=9, **look)
         axes.text(1.0, row - 0.3, str(item.verdict), fontsize=8.5, fontweight="bold", ha="right", **look)
-    name_rows(axes, [""] * len(estimated), above=-0.62, below=0.42)
+    name_rows(axes, [""] * len(estimated_items), top=-0.62, bottom=0.42)
     axes.set_xlabel(f"difference in {outcome_label(content.design, content.design.outcome.apart)}")
     return Drawing(
         "effects",
-        "Effect" if len(estimated) == 1 else "Effects",
+        "Effect" if len(estimated_items) == 1 else "Effects",
         caption=f"Dot: effect. Line: its interval. Ticks: pairs. Shaded: within the margin of "
         f"{content.design.margin_words}. An arrowhead: the interval continues.",
-        alt="; ".join(_words(item) for item in estimated) + ".",
+        alt="; ".join(_words(item) for item in estimated_items) + ".",
         figure=figure,
         wide=False,
     )

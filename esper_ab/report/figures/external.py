@@ -24,19 +24,19 @@ _PROFILES_HEIGHT = 2.9  # inches
 
 def external_figure(result: Answer) -> Figure:
     """Draw a row for each comparison that has an estimate, better to the right, and each group's profile as a curve."""
-    estimated = [item for item in result.comparisons if item.estimate is not None]
+    estimated_items = [item for item in result.comparisons if item.estimate is not None]
     with style.look():
-        height = 1.1 + 0.36 * max(1, len(estimated))
+        height = 1.1 + 0.36 * max(1, len(estimated_items))
         if result.profiles:
             figure = Picture(figsize=(9.4, height + _PROFILES_HEIGHT))
-            above, below = figure.subplots(2, 1, height_ratios=(height, _PROFILES_HEIGHT))
-            _profiles(below, result.profiles)
+            upper_axes, lower_axes = figure.subplots(2, 1, height_ratios=(height, _PROFILES_HEIGHT))
+            _profiles(lower_axes, result.profiles)
             groups = list(enumerate(profile.group for profile in result.profiles))
             group_legend(figure, groups, markers=False)
         else:
             figure = Picture(figsize=(9.4, height))
-            above = figure.subplots()
-        _rows(above, estimated, exploratory=result.exploratory)
+            upper_axes = figure.subplots()
+        _rows(upper_axes, estimated_items, exploratory=result.exploratory)
         style.arrange(figure)
         figure.draw_without_rendering()
         return figure
@@ -59,15 +59,15 @@ def write_figure(figure: Figure, path: Path) -> None:
     write_below(path.parent, path.name, buffer.getvalue())
 
 
-def _rows(axes: Axes, estimated: Sequence[Comparison], *, exploratory: bool) -> None:
-    interval_rows(axes, list(map(_scale_to_margin, estimated)), 1.0)
+def _rows(axes: Axes, estimated_items: Sequence[Comparison], *, exploratory: bool) -> None:
+    interval_rows(axes, list(map(_scale_to_margin, estimated_items)), 1.0)
     names = []
     words = []
-    for item in estimated:
-        of_task = f"{shortened(item.question.task, 18)}: " if item.question.task else ""
-        names.append(f"{of_task}{difference(item.question, 14)}")
+    for item in estimated_items:
+        task_words = f"{shortened(item.question.task, 18)}: " if item.question.task else ""
+        names.append(f"{task_words}{difference(item.question, 14)}")
         words.append(f"exploratory {item.verdict}" if exploratory else str(item.verdict))
-    name_rows(axes, names, above=-0.58, below=0.42)
+    name_rows(axes, names, top=-0.58, bottom=0.42)
     write_beside(axes, words)
     axes.set_xlabel("difference in margins, better to the right; shaded: within the margin")
 

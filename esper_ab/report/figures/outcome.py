@@ -29,7 +29,11 @@ def outcomes(content: Content) -> Drawing | None:
         return None
     part = averaged(content)
     point = f"the mean of {part}" if part else "one trained policy"
-    words = [_mean_and_range(content.design, group, list(known.values())) for group, known in outcomes.items() if known]
+    words = [
+        _mean_and_range(content.design, group, list(by_replicate.values()))
+        for group, by_replicate in outcomes.items()
+        if by_replicate
+    ]
     return Drawing(
         "outcomes",
         "Every run's outcome",
@@ -54,17 +58,19 @@ def _mean_and_range(design: Design, group: str, values: Sequence[float]) -> str:
 
 def _outcome_rows(content: Content, outcomes: Mapping[str, Mapping[int, float]]) -> Figure:
     figure, (axes,) = grid(1, single=(HALF, 0.75 + 0.5 * len(outcomes)))
-    everything = [value for by_replicate in outcomes.values() for value in by_replicate.values()]
-    singly = drawn_singly(content)
-    near = max((max(everything) - min(everything)) / (9.5 * HALF), 1e-9)
+    all_outcomes = [value for by_replicate in outcomes.values() for value in by_replicate.values()]
+    single_replicates = drawn_singly(content)
+    near_distance = max((max(all_outcomes) - min(all_outcomes)) / (9.5 * HALF), 1e-9)
     for row, by_replicate in enumerate(outcomes.values()):
         if not by_replicate:
             continue
         middle = sum(by_replicate.values()) / len(by_replicate)
         axes.plot([middle, middle], [row - 0.36, row + 0.36], color=style.INK, linewidth=2.2, solid_capstyle="butt")
-        drawn = sorted((value, replicate) for replicate, value in by_replicate.items() if replicate in singly)
-        points = spread([value for value, _ in drawn], near)
-        for (value, lift), (_, replicate) in zip(points, drawn, strict=True):
+        drawn_outcomes = sorted(
+            (value, replicate) for replicate, value in by_replicate.items() if replicate in single_replicates
+        )
+        points = spread([value for value, _ in drawn_outcomes], near_distance)
+        for (value, lift), (_, replicate) in zip(points, drawn_outcomes, strict=True):
             point = axes.plot(
                 [value],
                 [row + lift],
@@ -77,61 +83,62 @@ def _outcome_rows(content: Content, outcomes: Mapping[str, Mapping[int, float]])
                 clip_on=False,
             )
             style.mark(point, token(replicate, row))
-    name_rows(axes, [shortened(group, 12) for group in outcomes], above=-0.5, below=0.5)
+    name_rows(axes, [shortened(group, 12) for group in outcomes], top=-0.5, bottom=0.5)
     axes.set_xlabel(outcome_label(content.design, content.design.outcome.unit))
     return figure
 
 
-def spread(values: Sequence[float], near: float) -> list[tuple[float, float]]:
+def spread(values: Sequence[float], near_distance: float) -> list[tuple[float, float]]:
     """Return each value, in ascending order, with a lift: a vertical offset that keeps close points apart.
 
-    Points closer than 2 `near` get different lifts where possible, all within ±0.3. The result is deterministic.
+    Points closer than 2 `near_distance` get different lifts where possible, all within ±0.3. The result is
+    deterministic.
     """
-    placed: list[tuple[float, float]] = []
+    placed_points: list[tuple[float, float]] = []
     for value in sorted(values):
-        taken = {lift for other, lift in placed if abs(other - value) < 2 * near}
-        free = [lift for lift in _LIFTS if lift not in taken]
-        placed.append((value, free[0] if free else _LAST_LIFT))
-    return placed
+        taken_lifts = {lift for other_value, lift in placed_points if abs(other_value - value) < 2 * near_distance}
+        free_lifts = [lift for lift in _LIFTS if lift not in taken_lifts]
+        placed_points.append((value, free_lifts[0] if free_lifts else _LAST_LIFT))
+    return placed_points
 
 
 def pairs(content: Content) -> Drawing | None:
     """Plot one panel per comparison, with a line per pair from b to a. None if there are no pairs."""
-    paired = [item for item in content.comparisons if item.pairs]
-    if not paired:
+    paired_items = [item for item in content.comparisons if item.pairs]
+    if not paired_items:
         return None
-    left_out = len(paired) - _MOST_PANELS
-    paired = paired[:_MOST_PANELS]
-    figure, panels = grid(len(paired))
+    omitted_count = len(paired_items) - _MOST_PANELS
+    paired_items = paired_items[:_MOST_PANELS]
+    figure, panels = grid(len(paired_items))
     words = []
-    for axes, item in zip(panels, paired, strict=True):
+    for axes, item in zip(panels, paired_items, strict=True):
         _pair_panel(axes, item, content)
-        above = sum(pair.a > pair.b for pair in item.pairs)
-        words.append(f"{item.question.a} is above {item.question.b} in {above} of {len(item.pairs)}")
+        pairs_above = sum(pair.a > pair.b for pair in item.pairs)
+        words.append(f"{item.question.a} is above {item.question.b} in {pairs_above} of {len(item.pairs)}")
     label_axes(figure, "", outcome_label(content.design, content.design.outcome.unit))
     if content.experiment.unpaired:
-        shared = "its runs share no randomness"
+        randomness_words = "its runs share no randomness"
     else:
-        shared = "the same randomness in both groups"
-    caption = f"Each line is one seed: {shared}. Solid: the line does not fall. Broken: it falls."
-    if len(paired) > 1:
+        randomness_words = "the same randomness in both groups"
+    caption = f"Each line is one seed: {randomness_words}. Solid: the line does not fall. Broken: it falls."
+    if len(paired_items) > 1:
         caption += " Each panel has its own scale."
-    if left_out > 0:
-        caption += f" {left_out} more comparisons are in the tables."
+    if omitted_count > 0:
+        caption += f" {omitted_count} more comparisons are in the tables."
     return Drawing(
         "pairs",
         "The pairs behind it",
         caption=caption + not_drawn(content),
         alt="Pairs: " + "; ".join(words) + ". Values in the table Outcomes by seed.",
         figure=figure,
-        wide=len(paired) > 1,
+        wide=len(paired_items) > 1,
     )
 
 
 def _pair_panel(axes: Axes, item: Comparison, content: Content) -> None:
     """Plot the pairs of one comparison: b on the left, a on the right."""
-    singly = drawn_singly(content)
-    pairs = [pair for pair in item.pairs if pair.replicate in singly]
+    single_replicates = drawn_singly(content)
+    pairs = [pair for pair in item.pairs if pair.replicate in single_replicates]
     index_a = content.groups.index(item.question.a)
     index_b = content.groups.index(item.question.b)
     for pair in pairs:

@@ -19,13 +19,13 @@ def profiles(content: Content) -> Drawing | None:
     design = content.design
     outcomes = {}
     for index, group in enumerate(content.groups):
-        known = [run.outcome for run in content.of_group(group) if run.outcome is not None]
-        if len(known) >= _LEAST_RUNS:
-            outcomes[index] = known
+        known_outcomes = [run.outcome for run in content.of_group(group) if run.outcome is not None]
+        if len(known_outcomes) >= _LEAST_RUNS:
+            outcomes[index] = known_outcomes
     if not outcomes:
         return None
-    everything = np.concatenate(list(outcomes.values()))
-    thresholds = np.linspace(everything.min(), everything.max(), _STEPS + 1)
+    all_outcomes = np.concatenate(list(outcomes.values()))
+    thresholds = np.linspace(all_outcomes.min(), all_outcomes.max(), _STEPS + 1)
     figure, (axes,) = grid(1, single=(HALF, 3.3))
     middles = []
     for index, values in outcomes.items():

@@ -77,10 +77,10 @@ def returns(audit: RewardAuditFindings) -> Drawing:
     """Draw return against outcome."""
     columns = 4 if len(audit.rewards) > 6 else 3
     figure, panels = grid(len(audit.rewards), columns=columns, sharey=True)
-    random = np.array([played.kind == "random" for played in audit.behaviours])
+    is_random = np.array([behaviour.kind == "random" for behaviour in audit.behaviours])
     favourites = []
     for index, (axes, reward) in enumerate(zip(panels, audit.rewards, strict=True)):
-        _cloud(axes, reward, audit, random, style.colour(index))
+        _cloud(axes, reward, audit, is_random, style.colour(index))
         favourite = audit.behaviours[reward.favourite].name
         favourites.append(f"{reward.name}: pays most for {favourite}, {audit.outcomes[reward.favourite]:.1f} %")
     label_axes(figure, "return", "held-out accuracy, %")
@@ -94,10 +94,10 @@ def returns(audit: RewardAuditFindings) -> Drawing:
     )
 
 
-def _cloud(axes: Axes, reward: RewardFindings, audit: RewardAuditFindings, random: Bools, colour: str) -> None:
+def _cloud(axes: Axes, reward: RewardFindings, audit: RewardAuditFindings, is_random: Bools, colour: str) -> None:
     axes.set_title(shortened(reward.name))
-    axes.scatter(reward.returns[random], audit.outcomes[random], s=16, color=colour, alpha=0.35, linewidths=0)
-    axes.scatter(reward.returns[~random], audit.outcomes[~random], s=24, color=colour, linewidths=0)
+    axes.scatter(reward.returns[is_random], audit.outcomes[is_random], s=16, color=colour, alpha=0.35, linewidths=0)
+    axes.scatter(reward.returns[~is_random], audit.outcomes[~is_random], s=24, color=colour, linewidths=0)
     axes.scatter(
         reward.returns[reward.favourite],
         audit.outcomes[reward.favourite],

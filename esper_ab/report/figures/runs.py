@@ -10,10 +10,10 @@ _MOST_SINGLE = 200  # runs that a figure draws one by one: all figures together 
 
 def token(replicate: int | None, *groups: int) -> str:
     """Return the mark of a run, of a pair of runs or, without a replicate, of a whole group; groups are indices."""
-    places = ".".join(map(str, groups))
+    group_numbers = ".".join(map(str, groups))
     if replicate is None:
-        return f"{places}-"
-    return f"{places}-{replicate}"
+        return f"{group_numbers}-"
+    return f"{group_numbers}-{replicate}"
 
 
 def drawn_singly(content: Content) -> frozenset[int]:
@@ -31,10 +31,10 @@ def drawn_singly(content: Content) -> frozenset[int]:
 def not_drawn(content: Content) -> str:
     """Return a caption's sentence on the runs that are not drawn one by one; "" if all are."""
     total = len({block.replicate for block in content.history.blocks})
-    drawn = len(drawn_singly(content))
-    if drawn == total:
+    drawn_count = len(drawn_singly(content))
+    if drawn_count == total:
         return ""
-    return f" Drawn one by one: {drawn} of {total} seeds, evenly spaced. Everything else includes every run."
+    return f" Drawn one by one: {drawn_count} of {total} seeds, evenly spaced. Everything else includes every run."
 
 
 def tips(content: Content) -> dict[str, str]:

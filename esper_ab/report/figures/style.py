@@ -115,35 +115,37 @@ def arrange(figure: Figure) -> None:
     """
     width, height = (72.0 * float(inches) for inches in figure.get_size_inches())  # lengths here are in points
     panels = figure.axes
-    lefts = [_left_of(axes) for axes in panels]
-    left = max(lefts)
+    left_margins = [_left_of(axes) for axes in panels]
+    left_margin = max(left_margins)
     if figure.get_supylabel():
-        left += _LINE
-    right = max((_widest(beside.yaxis, 6.6) for axes in panels for beside in axes.child_axes), default=0.0)
-    above = 0.0
+        left_margin += _LINE
+    right_margin = max(
+        (_widest(right_axis.yaxis, 6.6) for axes in panels for right_axis in axes.child_axes), default=0.0
+    )
+    top_margin = 0.0
     if any(axes.get_title("left") or axes.yaxis.get_major_formatter().get_offset() for axes in panels):
-        above = _LINE
-    below = _LINE
+        top_margin = _LINE
+    bottom_margin = _LINE
     if any(axes.get_xlabel() for axes in panels):
-        below += _LINE
-    bottom = below
+        bottom_margin += _LINE
+    bottom = bottom_margin
     if figure.get_supxlabel():
         bottom += _LINE
     legends = sum(legend.get_window_extent().height / figure.bbox.height for legend in figure.legends)
-    near = (left + _PAD) / width
-    far = 1.0 - (right + 2 * _PAD) / width
+    left_share = (left_margin + _PAD) / width
+    right_share = 1.0 - (right_margin + 2 * _PAD) / width
     low = (bottom + _PAD) / height
-    high = 1.0 - (above + _PAD) / height - legends
-    across = max(lefts[1:], default=0.0) + 3 * _PAD  # between two panels
-    down = above + below + _PAD  # between two panels
+    high = 1.0 - (top_margin + _PAD) / height - legends
+    across = max(left_margins[1:], default=0.0) + 3 * _PAD  # between two panels
+    panel_gap = top_margin + bottom_margin + _PAD  # between two panels
     rows, columns = panels[0].get_subplotspec().get_gridspec().get_geometry()  # type: ignore[union-attr]
     figure.subplots_adjust(
-        left=near,
-        right=far,
+        left=left_share,
+        right=right_share,
         bottom=low,
         top=high,
-        wspace=columns * across / (width * (far - near) - (columns - 1) * across),
-        hspace=rows * down / (height * (high - low) - (rows - 1) * down),
+        wspace=columns * across / (width * (right_share - left_share) - (columns - 1) * across),
+        hspace=rows * panel_gap / (height * (high - low) - (rows - 1) * panel_gap),
     )
 
 
@@ -189,11 +191,11 @@ def svg(figure: Figure, name: str, tips: Mapping[str, str]) -> str:
         text = re.sub(r"<g> (<(?:path|use) [^>]*/>) </g>", r"\1", text)  # unwrap groups of one element
     titles = {token: f"<title>{escape(visible_line(tip))}</title>" for token, tip in tips.items()}
 
-    def marked(group: re.Match[str]) -> str:
+    def mark_group(group: re.Match[str]) -> str:
         token = group[1]
         return f'<g data-mark="{token}">{titles.get(token, "")}'
 
-    return _MARKED.sub(marked, text).strip()
+    return _MARKED.sub(mark_group, text).strip()
 
 
 def _tidy(tag: str) -> str:

@@ -49,7 +49,7 @@ def overview_table(design: Design, comparisons: Sequence[Comparison]) -> Table:
 
 def _overview_row(design: Design, item: Comparison) -> tuple[str, ...]:
     level = NONE if item.low is None else percent(item.level.confidence)
-    used = item.counted(0) if item.samples else f"{item.used} of {n_pairs(len(item.pairs))}"
+    used_words = item.counted(0) if item.samples else f"{item.used} of {n_pairs(len(item.pairs))}"
     return (
         _difference(item),
         str(item.verdict),
@@ -57,7 +57,7 @@ def _overview_row(design: Design, item: Comparison) -> tuple[str, ...]:
         _span(design, item.low, item.high),
         level,
         _span(design, *item.simultaneous[:2]),
-        used,
+        used_words,
     )
 
 
@@ -72,15 +72,15 @@ def deciding_table(comparison: Comparison) -> Table:
 
 def beside_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
     """For each comparison, build the table of the statistics that decide nothing; each caveat on these appears once."""
-    seen: set[str] = set()
+    seen_texts: set[str] = set()
     for item in comparisons:
         rows = (*_plain(item), *_descriptive(item, "test"), *_descriptive(item, "effect"))
         if rows:
             caveats = statistic_caveats(item)
             title = f"{_difference(item)}: other statistics"
-            note = " ".join(text for text in caveats if text not in seen)
+            note = " ".join(text for text in caveats if text not in seen_texts)
             yield Table(title, ("decides nothing", "value"), rows, words=2, wide=False, note=note)
-            seen.update(caveats)
+            seen_texts.update(caveats)
 
 
 def _difference(comparison: Comparison) -> str:
@@ -98,37 +98,37 @@ def cards_of(comparisons: Sequence[Comparison], mark: str = "") -> tuple[tuple[C
     """
     if len(comparisons) > _APART:
         return _folded(comparisons, mark), tuple(_named_caveats(comparisons))
-    shared = _shared_warnings(comparisons)
+    shared_warnings = _shared_warnings(comparisons)
     cards = []
     for item in comparisons:
-        own = tuple(text for text in item.warnings if text not in shared)
-        cards.append(Card(f"{mark}{item.verdict}", item.headline, own))
-    return tuple(cards), shared
+        own_warnings = tuple(text for text in item.warnings if text not in shared_warnings)
+        cards.append(Card(f"{mark}{item.verdict}", item.headline, own_warnings))
+    return tuple(cards), shared_warnings
 
 
 def _shared_warnings(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
     if len(comparisons) < 2:
         return ()
-    first, *others = comparisons
-    return tuple(text for text in first.warnings if all(text in other.warnings for other in others))
+    first_item, *other_items = comparisons
+    return tuple(text for text in first_item.warnings if all(text in other_item.warnings for other_item in other_items))
 
 
 def _folded(comparisons: Sequence[Comparison], mark: str) -> tuple[Card, ...]:
-    folded: dict[tuple[str, ...], list[Comparison]] = {}
+    items_by_key: dict[tuple[str, ...], list[Comparison]] = {}
     for item in comparisons:
         key = alike(item) or (str(item.verdict), item.question.a, item.question.b)
-        folded.setdefault(key, []).append(item)
+        items_by_key.setdefault(key, []).append(item)
     order = list(dict.fromkeys(item.verdict for item in comparisons))
-    by_verdict = sorted(folded.values(), key=lambda items: order.index(items[0].verdict))
+    by_verdict = sorted(items_by_key.values(), key=lambda items: order.index(items[0].verdict))
     return tuple(_card(items, mark) for items in by_verdict)
 
 
 def _card(items: Sequence[Comparison], mark: str) -> Card:
-    first = items[0]
-    headline = first.headline
+    first_item = items[0]
+    headline = first_item.headline
     if len(items) > 1:
-        headline = headline_of([(item.question.a, item.question.b) for item in items], first)
-    return Card(f"{mark}{first.verdict}", headline)
+        headline = headline_of([(item.question.a, item.question.b) for item in items], first_item)
+    return Card(f"{mark}{first_item.verdict}", headline)
 
 
 def _named_caveats(comparisons: Sequence[Comparison]) -> Iterator[str]:
@@ -137,20 +137,20 @@ def _named_caveats(comparisons: Sequence[Comparison]) -> Iterator[str]:
     for item in comparisons:
         for text in item.warnings:
             pairs.setdefault(text, []).append((item.question.a, item.question.b))
-    for text, concerned in pairs.items():
-        if len(concerned) == len(comparisons):
+    for text, concerned_pairs in pairs.items():
+        if len(concerned_pairs) == len(comparisons):
             yield text
         else:
-            yield f"{capital(named(concerned))}: {text}"
+            yield f"{capital(named(concerned_pairs))}: {text}"
 
 
 def _deciding(comparison: Comparison) -> Iterator[Row]:
     design = comparison.design
     if comparison.estimate is None:
         return
-    lower = ", lower is better" if design.outcome.sign < 0.0 else ""
+    direction_words = ", lower is better" if design.outcome.sign < 0.0 else ""
     counted = comparison.counted(comparison.used)
-    yield "effect (deciding)", f"{design.difference(comparison.estimate)}{lower}, {counted} used"
+    yield "effect (deciding)", f"{design.difference(comparison.estimate)}{direction_words}, {counted} used"
     if comparison.low is not None and comparison.high is not None:
         yield str(comparison.level), _format_interval(design, comparison.low, comparison.high)
     low, high, level = comparison.simultaneous
@@ -162,10 +162,10 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
         counts = f"{effect.ones_a} of {effect.runs_a} against {effect.ones_b} of {effect.runs_b} {rows}"
         yield effect.name, f"{counts} at {effect.one:g}, p {p_text(effect.p)}"
     elif effect is not None and effect.t is not None and effect.p is not None:
-        adjusted = "t, adjusted for device and order" if design.adjusted else "t, paired"
+        test_words = "t, adjusted for device and order" if design.adjusted else "t, paired"
         noun = "degree" if effect.df == 1 else "degrees"
         degrees = f"{round(effect.df, 1):g} {noun} of freedom"
-        yield effect.name or adjusted, f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
+        yield effect.name or test_words, f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
     if not isinstance(effect, AdjustedDifference):
         return
     if effect.sd is not None:
@@ -186,14 +186,16 @@ def _span(design: Design, low: float | None, high: float | None) -> str:
 
 
 def _plain(comparison: Comparison) -> Iterator[Row]:
-    plain = comparison.plain
+    plain_effect = comparison.plain
     design = comparison.design
-    if plain is not None:
-        text = design.difference(plain.mean)
-        if plain.low is not None:
-            text += f", {percent(plain.level)} interval {span(plain.low, plain.high, design.digits)}"
-        if plain.p is not None:
-            text += f", p {p_text(plain.p)}"
+    if plain_effect is not None:
+        text = design.difference(plain_effect.mean)
+        if plain_effect.low is not None:
+            text += (
+                f", {percent(plain_effect.level)} interval {span(plain_effect.low, plain_effect.high, design.digits)}"
+            )
+        if plain_effect.p is not None:
+            text += f", p {p_text(plain_effect.p)}"
         yield "plain paired t, one look", text
 
 
@@ -223,49 +225,55 @@ def _equivalence(comparison: Comparison) -> Iterator[Row]:
 def _budget(comparison: Comparison) -> Iterator[Row]:
     yield from _resolution(comparison)
     yield from _losses(comparison)
-    unseen = comparison.unseen
-    if unseen is not None:
-        if unseen.worst is None:
+    unseen_collapse = comparison.unseen
+    if unseen_collapse is not None:
+        if unseen_collapse.worst is None:
             effect = "no worst outcome is declared"
         else:
             unit = "run" if comparison.samples else "pair"
-            stands = "the claim is still made" if unseen.survives else "the claim is not made"
+            stands = "the claim is still made" if unseen_collapse.survives else "the claim is not made"
             effect = f"with one more {unit} of that kind {stands}"
-        yield "collapses unseen", f"up to {percent(unseen.rate)} of runs; {effect}"
+        yield "collapses unseen", f"up to {percent(unseen_collapse.rate)} of runs; {effect}"
 
 
 def _resolution(comparison: Comparison) -> Iterator[Row]:
     """Yield the pairs that the margin needs, and the smallest difference that these pairs resolve."""
     design = comparison.design
-    needed = comparison.pairs_needed
-    if needed is not None:
-        text = f"{needed.pairs} (80 % range {needed.low} to {needed.high})"
-        anew = comparison.pairs_anew
-        if anew is not None and anew.pairs < needed.pairs:
-            text = f"{text} with an extension; {anew.pairs} ({anew.low} to {anew.high}) in a new plan"
+    pairs_needed = comparison.pairs_needed
+    if pairs_needed is not None:
+        text = f"{pairs_needed.pairs} (80 % range {pairs_needed.low} to {pairs_needed.high})"
+        new_plan_pairs = comparison.pairs_anew
+        if new_plan_pairs is not None and new_plan_pairs.pairs < pairs_needed.pairs:
+            text = (
+                f"{text} with an extension; {new_plan_pairs.pairs} ({new_plan_pairs.low} to {new_plan_pairs.high}) in "
+                "a new plan"
+            )
         yield f"pairs for {design.margin_words}, 80 % power", text
-    smallest = comparison.smallest_resolvable
-    if smallest is not None:
-        within = "in this plan"
+    smallest_difference = comparison.smallest_resolvable
+    if smallest_difference is not None:
+        plan_words = "in this plan"
         if comparison.most_pairs is not None:
-            within = f"within {n_pairs(comparison.most_pairs)}"
-        yield "smallest difference resolvable", f"{design.size(smallest)} {within}, 80 % power, at the SD seen here"
+            plan_words = f"within {n_pairs(comparison.most_pairs)}"
+        yield (
+            "smallest difference resolvable",
+            f"{design.size(smallest_difference)} {plan_words}, 80 % power, at the SD seen here",
+        )
 
 
 def _losses(comparison: Comparison) -> Iterator[Row]:
-    lost = comparison.lost
-    if lost.replicates:
+    losses = comparison.lost
+    if losses.replicates:
         a = comparison.question.a
         b = comparison.question.b
-        text = f"{lost.a} of {a}, {lost.b} of {b}"
-        if lost.paired:
-            alone_a, alone_b = lost.cancelled
+        text = f"{losses.a} of {a}, {losses.b} of {b}"
+        if losses.paired:
+            alone_a, alone_b = losses.cancelled
             text += f"; without a partner: {alone_a} of {a}, {alone_b} of {b}"
         yield "runs lost", text
-    imputed = comparison.imputed
-    if imputed is not None:
-        stands = "the claim stands" if imputed.survives else "the claim does not stand"
-        mean = NONE if imputed.mean is None else comparison.design.difference(imputed.mean)
+    imputation = comparison.imputed
+    if imputation is not None:
+        stands = "the claim stands" if imputation.survives else "the claim does not stand"
+        mean = NONE if imputation.mean is None else comparison.design.difference(imputation.mean)
         yield "with lost runs counted against it", f"{mean}: {stands}"
 
 
@@ -334,10 +342,10 @@ def _decided(look: Look) -> str:
 def outcomes_table(content: Content) -> Table:
     """Build the table of outcomes by replicate; a single comparison's table includes the differences."""
     design = content.design
-    only = content.comparisons[0] if len(content.comparisons) == 1 else None
+    only_comparison = content.comparisons[0] if len(content.comparisons) == 1 else None
     columns = ["seed", *content.groups]
-    if only is not None:
-        columns.append(_difference(only))
+    if only_comparison is not None:
+        columns.append(_difference(only_comparison))
     by_replicate = _outcomes_by_replicate(content)
     rows = []
     for replicate in sorted(by_replicate):
@@ -346,22 +354,22 @@ def outcomes_table(content: Content) -> Table:
             continue
         cells = [str(replicate)]
         cells += [number(outcomes.get(group), design.digits) for group in content.groups]
-        if only is not None:
-            a = outcomes.get(only.question.a)
-            b = outcomes.get(only.question.b)
+        if only_comparison is not None:
+            a = outcomes.get(only_comparison.question.a)
+            b = outcomes.get(only_comparison.question.b)
             difference = None if a is None or b is None else a - b
             cells.append(signed(difference, design.digits))
         rows.append(tuple(cells))
     if content.experiment.unpaired:
-        shared = "Every run has its own randomness."
+        randomness_words = "Every run has its own randomness."
     else:
-        shared = "A seed's runs share their randomness."
+        randomness_words = "A seed's runs share their randomness."
     return Table(
         "Outcomes by seed",
         tuple(columns),
         rows=tuple(rows),
         wide=len(content.groups) > 2,
-        note=f"Outcomes: {design.outcome.title}. {shared}",
+        note=f"Outcomes: {design.outcome.title}. {randomness_words}",
         none="No run has its outcome yet.",
     )
 

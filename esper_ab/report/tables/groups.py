@@ -38,8 +38,8 @@ def results_table(content: Content) -> Table:
     rows = list[tuple[str, ...]]()
     for group in content.groups:
         outcomes = [run.outcome for run in content.of_group(group)]
-        known = len(outcomes) - outcomes.count(None)
-        rows.append((group, f"{known} of {len(outcomes)}", mean_and_sd(outcomes, design.digits)))
+        known_count = len(outcomes) - outcomes.count(None)
+        rows.append((group, f"{known_count} of {len(outcomes)}", mean_and_sd(outcomes, design.digits)))
     title = design.outcome.title
     part = averaged(content)
     if part:
@@ -87,10 +87,10 @@ def cross_table(content: Content) -> Table:
             runs = content.of_group(row.group)
             rewards = [mean_and_sd(run.rewards.get(mode) for run in runs) for mode in cross.modes]
             rows.append((row.group, number(row.outcome, content.design.digits), *rewards))
-    rewards_of = [f"reward {name}" for name in called(cross.modes)]
+    reward_titles = [f"reward {name}" for name in called(cross.modes)]
     return Table(
         "Cross-evaluation: every policy under every reward",
-        ("policies of", content.design.outcome.title, *rewards_of),
+        ("policies of", content.design.outcome.title, *reward_titles),
         rows=tuple(rows),
         note=f"Rewards are {NOT_COMPARABLE}: read a column from top to bottom, never a row from left to right.",
     )
@@ -98,9 +98,9 @@ def cross_table(content: Content) -> Table:
 
 def called(modes: Sequence[str]) -> list[str]:
     """Return short names of reward modes: without the folders of a user's file, unless names would then be equal."""
-    short = {mode: mode.rpartition("/")[2] for mode in modes}
-    names = list(short.values())
-    return [short[mode] if names.count(short[mode]) == 1 else mode for mode in modes]
+    short_names = {mode: mode.rpartition("/")[2] for mode in modes}
+    names = list(short_names.values())
+    return [short_names[mode] if names.count(short_names[mode]) == 1 else mode for mode in modes]
 
 
 def meaning_table(content: Content) -> Table:
@@ -118,9 +118,9 @@ def meaning_table(content: Content) -> Table:
         )
         for item, name in zip(cross.meanings, called(cross.modes), strict=True)
     )
-    lower = " (lower is better)" if content.design.outcome.sign < 0.0 else ""
+    direction_words = " (lower is better)" if content.design.outcome.sign < 0.0 else ""
     return Table(
-        f"Does the reward mean anything? Its correlation with {content.design.outcome.label}{lower}",
+        f"Does the reward mean anything? Its correlation with {content.design.outcome.label}{direction_words}",
         ("reward", "episodes: r", "by rank", "n", "runs: r", "by rank", "n"),
         rows,
         note="Over evaluation episodes of single environments, and over means of runs; r: Pearson, by rank: Spearman. "
@@ -146,8 +146,8 @@ def _last(runs: Iterable[tuple[Columns, Sequence[float]]]) -> list[float]:
     values: list[float] = []
     for columns, column in runs:
         updates = np.flatnonzero(columns.of("learns"))
-        last = updates[-math.ceil(len(updates) / 10) :]
-        values += np.asarray(column)[last].tolist()
+        last_updates = updates[-math.ceil(len(updates) / 10) :]
+        values += np.asarray(column)[last_updates].tolist()
     return values
 
 
@@ -196,9 +196,9 @@ def heads_table(content: Content) -> Table:
 
 
 def _head(runs: Sequence[RunHistory], name: str) -> str:
-    having = [run.columns for run in runs if name in run.columns.heads]
-    entropy = mean_known(_last((columns, columns.head(name)[0]) for columns in having))
-    learnable = mean_known(_last((columns, columns.head(name)[1]) for columns in having))
+    columns_with_head = [run.columns for run in runs if name in run.columns.heads]
+    entropy = mean_known(_last((columns, columns.head(name)[0]) for columns in columns_with_head))
+    learnable = mean_known(_last((columns, columns.head(name)[1]) for columns in columns_with_head))
     return f"{number(entropy)} ({number(percent(learnable), 0)} %)"
 
 

@@ -31,7 +31,7 @@ def learning_table(content: Content) -> Table:
     return Table(
         "What limits the learning",
         ("mean over runs", *names),
-        rows=tuple((label, *map(show, groups)) for label, show in rows),
+        rows=tuple((label, *map(format_cell, groups)) for label, format_cell in rows),
         note=f"{limits} Trust region: KL of an update as a share of ppo.target_kl. Untrained: the first episode. Last: "
         "the last tenth of the training episodes.",
     )

@@ -30,7 +30,7 @@ def made_from(audit: RewardAuditFindings) -> str:
     """Describe the behaviours that were played, in one sentence."""
     question = audit.reward_audit.question
     answer = audit.reward_audit.answer
-    references = sum(played.kind == "reference" for played in answer.behaviours)
+    references = sum(behaviour.kind == "reference" for behaviour in answer.behaviours)
     return (
         f"{references} reference behaviours and {question.schedules} random schedules of {question.steps} steps, "
         f"each on {question.hosts} hosts of {question.task}, rng seed {question.rng_seed}, trained by "
@@ -45,19 +45,23 @@ def sentences(audit: RewardAuditFindings) -> tuple[str, ...]:
 
 def _sentence(reward: RewardFindings, audit: RewardAuditFindings) -> str:
     n = len(audit.own_curve)
-    own = reward.curve[-1]
-    best = audit.own_curve[-1]
-    any_one = reward.curve[0]
-    lost = best - own
-    if lost < 0.05:
-        choice = f"of {n} random schedules it prefers the best one, {own:.1f} %"
-    elif own < any_one:
+    reward_outcome = reward.curve[-1]
+    best_outcome = audit.own_curve[-1]
+    random_outcome = reward.curve[0]
+    lost_outcome = best_outcome - reward_outcome
+    if lost_outcome < 0.05:
+        choice = f"of {n} random schedules it prefers the best one, {reward_outcome:.1f} %"
+    elif reward_outcome < random_outcome:
         choice = (
-            f"its favourite of {n} random schedules ({own:.1f} %) is worse than one chosen blindly ({any_one:.1f} %); "
-            f"the best has {best:.1f} %"
+            f"its favourite of {n} random schedules ({reward_outcome:.1f} %) is worse than one chosen blindly "
+            f"({random_outcome:.1f} %); "
+            f"the best has {best_outcome:.1f} %"
         )
     else:
-        choice = f"its favourite of {n} random schedules has {own:.1f} %, {lost:.1f} points less than the best"
+        choice = (
+            f"its favourite of {n} random schedules has {reward_outcome:.1f} %, {lost_outcome:.1f} points less than "
+            "the best"
+        )
     return f"{reward.name}: {choice}."
 
 
@@ -66,12 +70,12 @@ def _choosing_table(audit: RewardAuditFindings) -> Table:
     rows = []
     for reward in audit.rewards:
         choices = [number(reward.curve[n - 1], 1) for n in sizes]
-        worst_pair = reward.pairs[0].loss if reward.pairs else 0.0
-        losses = [number(points, 1) for points in (reward.regret, worst_pair, reward.distance)]
+        worst_loss = reward.pairs[0].loss if reward.pairs else 0.0
+        losses = [number(points, 1) for points in (reward.regret, worst_loss, reward.distance)]
         rows.append((reward.name, *choices, *losses, number(reward.rank_correlation)))
-    best = [number(audit.own_curve[n - 1], 1) for n in sizes]
-    rows.append(("the outcome itself", *best, "0.0", "0.0", "0.0", "1.00"))
-    best_of = [f"best of {n}" for n in sizes]
+    best_words = [number(audit.own_curve[n - 1], 1) for n in sizes]
+    rows.append(("the outcome itself", *best_words, "0.0", "0.0", "0.0", "1.00"))
+    best_titles = [f"best of {n}" for n in sizes]
     return Table(
         "What it costs to choose by each reward",
         note=f"{made_from(audit)} Held-out accuracy, %, of the reward's favourite of n random schedules, averaged over "
@@ -80,7 +84,7 @@ def _choosing_table(audit: RewardAuditFindings) -> Table:
         "outcome, points; no pair loses more than twice the distance. The rank correlation, over the random "
         "schedules, says little about the best behaviours, towards which a learner moves.",
         rows=tuple(rows),
-        columns=("reward", *best_of, "regret", "worst pair", "distance", "rank corr."),
+        columns=("reward", *best_titles, "regret", "worst pair", "distance", "rank corr."),
     )
 
 
@@ -93,10 +97,11 @@ def _search_table(audit: RewardAuditFindings) -> Table:
         if search is not None:
             accuracy = fmean(search.behaviour.held_out_accuracy)
             rows.append((name, number(accuracy, 1), search.behaviour.words))
-    tried = by_accuracy.tried if by_accuracy else 0
+    tried_count = by_accuracy.tried if by_accuracy else 0
     note = (
         "The schedule with the highest return on the hosts of this reward audit, among the random schedules and "
-        f"{tried} neighbours of the best so far. It is then grown on other hosts, whose held-out accuracy, %, is shown."
+        f"{tried_count} neighbours of the best so far. It is then grown on other hosts, whose held-out accuracy, %, is "
+        "shown."
         " The last row is a search for validation accuracy itself, which a reward can beat only by luck."
     )
     return Table(
@@ -109,7 +114,7 @@ def _search_table(audit: RewardAuditFindings) -> Table:
 
 
 def _pairs_table(audit: RewardAuditFindings) -> Table:
-    def paid(reward: RewardFindings, behaviour: int) -> str:
+    def pay_words(reward: RewardFindings, behaviour: int) -> str:
         name = described(audit.behaviours[behaviour])
         pays = f"{reward.returns[behaviour]:.4g}"
         return f"{name}: pays {pays}, {audit.outcomes[behaviour]:.1f} %"
@@ -117,7 +122,7 @@ def _pairs_table(audit: RewardAuditFindings) -> Table:
     rows = []
     for reward in audit.rewards:
         for pair in reward.pairs:
-            preference = f"{paid(reward, pair.preferred)}; rather than {paid(reward, pair.better)}"
+            preference = f"{pay_words(reward, pair.preferred)}; rather than {pay_words(reward, pair.better)}"
             rows.append((reward.name, number(pair.loss, 1), preference))
     return Table(
         "The worst pairs that a reward puts in the wrong order",
@@ -128,26 +133,26 @@ def _pairs_table(audit: RewardAuditFindings) -> Table:
     )
 
 
-def described(played: Played) -> str:
+def described(behaviour: Played) -> str:
     """Return the name of a behaviour; for a random behaviour, add its description."""
-    if played.kind == "reference":
-        return played.name
-    return f"{played.name} ({played.words})"
+    if behaviour.kind == "reference":
+        return behaviour.name
+    return f"{behaviour.name} ({behaviour.words})"
 
 
 def _behaviours_table(audit: RewardAuditFindings) -> Table:
     rows = []
-    for index, played in enumerate(audit.behaviours):
-        if played.kind != "reference":
+    for index, behaviour in enumerate(audit.behaviours):
+        if behaviour.kind != "reference":
             continue
         growth = (
             number(audit.outcomes[index], 1),
-            number(played.params_added, 0),
-            number(played.fossilized, 1),
-            number(played.pruned, 1),
+            number(behaviour.params_added, 0),
+            number(behaviour.fossilized, 1),
+            number(behaviour.pruned, 1),
         )
         returns = [f"{reward.returns[index]:.4g}" for reward in audit.rewards]
-        rows.append((played.name, played.words, *growth, *returns))
+        rows.append((behaviour.name, behaviour.words, *growth, *returns))
     rewards = [reward.name for reward in audit.rewards]
     return Table(
         "Reference behaviours",
@@ -161,9 +166,9 @@ def _behaviours_table(audit: RewardAuditFindings) -> Table:
 def _scale_table(audit: RewardAuditFindings) -> Table:
     rows = []
     for reward in audit.rewards:
-        half_paid = NONE if reward.half_paid is None else str(reward.half_paid)
-        on_last_step = NONE if reward.on_last_step is None else f"{reward.on_last_step:.0%}"
-        rows.append((reward.name, f"{reward.spread:.4g}", f"{reward.largest:.4g}", half_paid, on_last_step))
+        half_paid_words = NONE if reward.half_paid is None else str(reward.half_paid)
+        last_step_words = NONE if reward.on_last_step is None else f"{reward.on_last_step:.0%}"
+        rows.append((reward.name, f"{reward.spread:.4g}", f"{reward.largest:.4g}", half_paid_words, last_step_words))
     steps = audit.reward_audit.question.steps
     return Table(
         "Scale, and when in the episode it pays",
@@ -176,19 +181,19 @@ def _scale_table(audit: RewardAuditFindings) -> Table:
 
 def _constants_table(audit: RewardAuditFindings) -> Table:
     rows = []
-    not_shown = []
+    omitted_words = []
     for reward in audit.rewards:
-        effective = list(filter(_matters, reward.sensitivity))[:_CONSTANTS]
-        rows += [_constant_row(reward.name, sensitivity) for sensitivity in effective]
-        left_out = len(reward.sensitivity) - len(effective)
-        if left_out:
-            not_shown.append(f"{left_out} of {reward.name}")
+        effective_constants = list(filter(_matters, reward.sensitivity))[:_CONSTANTS]
+        rows += [_constant_row(reward.name, sensitivity) for sensitivity in effective_constants]
+        omitted_count = len(reward.sensitivity) - len(effective_constants)
+        if omitted_count:
+            omitted_words.append(f"{omitted_count} of {reward.name}")
     note = (
         "One constant halved, doubled or switched. Favourite: change of the outcome of the favourite of all random "
         "schedules, points. Order: rank correlation of the returns of all behaviours with the original returns."
     )
-    if not_shown:
-        constants = ", ".join(not_shown)
+    if omitted_words:
+        constants = ", ".join(omitted_words)
         note += f" Not shown: {constants} with less effect, or only on the scale; reward_audit.json has them."
     return Table(
         "Sensitivity to the reward's constants",
@@ -200,9 +205,9 @@ def _constants_table(audit: RewardAuditFindings) -> Table:
 
 
 def _constant_row(reward: str, sensitivity: Sensitivity) -> tuple[str, ...]:
-    varied = sensitivity.varied
+    variation = sensitivity.varied
     change = signed(sensitivity.favourite_change)
-    return (reward, varied.constant, varied.was, varied.now, change, number(sensitivity.order))
+    return (reward, variation.constant, variation.was, variation.now, change, number(sensitivity.order))
 
 
 def _matters(sensitivity: Sensitivity) -> bool:

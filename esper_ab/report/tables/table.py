@@ -60,12 +60,12 @@ def percent(share: float | None) -> float | None:
 
 def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
     """Format the mean over runs and, from two runs on, the standard deviation, as in "70.12 (1.30)"."""
-    present = [value for value in values if value is not None]
-    middle = mean(present)
+    present_values = [value for value in values if value is not None]
+    middle = mean(present_values)
     if middle is None:
         return NONE
     words = number(middle, digits)
-    if len(present) > 1:
-        squares = exact_sum((floats(present) - middle) ** 2)
-        words += f" ({number(sqrt(squares / (len(present) - 1)), digits)})"
+    if len(present_values) > 1:
+        squares = exact_sum((floats(present_values) - middle) ** 2)
+        words += f" ({number(sqrt(squares / (len(present_values) - 1)), digits)})"
     return words

@@ -42,7 +42,7 @@ def conduct_table(content: Content) -> Table:
     """Build the table of amounts, times and faults, with one column per group."""
     groups = content.analysis.conduct
     words = tables_of(content).words
-    measured: list[tuple[str, Callable[[Conduct], str]]] = [
+    measured_rows: list[tuple[str, Callable[[Conduct], str]]] = [
         ("runs finished, of planned", lambda group: f"{group.finished} of {group.runs}"),
         ("runs left out after a decision", lambda group: _count(group.left_out)),
         ("runs lost", lambda group: _count(group.lost)),
@@ -57,7 +57,7 @@ def conduct_table(content: Content) -> Table:
         ("first episode / others", lambda group: number(group.first_over_rest)),
         ("environments failed", lambda group: _count(group.failed)),
     ]
-    rows = [(words.get(label, label), *map(show, groups)) for label, show in measured]
+    rows = [(words.get(label, label), *map(format_cell, groups)) for label, format_cell in measured_rows]
     for key, name in FAULTS.items():
         counts = [_count(group.faults.get(key, 0)) for group in groups]
         rows.append((f"{name}s", *counts))
@@ -188,10 +188,10 @@ def facts_table(content: Content) -> Table:
 
 def versions_table(content: Content) -> Table:
     """Build the table of code, packages and machine, as recorded in the journal's first line."""
-    started = content.history.started
-    facts = {f"code: {name}": text for name, text in sorted(started.code.items())}
-    facts |= {f"version of {name}": text for name, text in sorted(started.versions.items())}
-    facts |= {f"machine: {name}": text for name, text in sorted(started.machine.items())}
+    first_event = content.history.started
+    facts = {f"code: {name}": text for name, text in sorted(first_event.code.items())}
+    facts |= {f"version of {name}": text for name, text in sorted(first_event.versions.items())}
+    facts |= {f"machine: {name}": text for name, text in sorted(first_event.machine.items())}
     return _facts("Versions and machine", facts)
 
 

@@ -26,11 +26,11 @@ def cohens_d(a: ArrayLike, b: ArrayLike) -> float | None:
         return None
     df = int(x.size + y.size - 2)
     spread = math.hypot(norm(x - x.mean()), norm(y - y.mean()))
-    pooled = spread / math.sqrt(df)
-    largest = float(np.max(np.abs(np.concatenate((x, y)))))
-    if pooled <= ROUNDING * largest:
+    pooled_sd = spread / math.sqrt(df)
+    largest_value = float(np.max(np.abs(np.concatenate((x, y)))))
+    if pooled_sd <= ROUNDING * largest_value:
         return None
-    return float(np.mean(x) - np.mean(y)) / pooled
+    return float(np.mean(x) - np.mean(y)) / pooled_sd
 
 
 STATISTIC = Statistic[float](

@@ -45,20 +45,22 @@ def pair_correlation(a: ArrayLike, b: ArrayLike) -> PairCorrelation | None:
     dy = y - exact_sum(y) / n
     r = pearson_of_deviations(dx, dy)
     if _varies(dx - dy, x, y):
-        worth = (math.hypot(norm(dx), norm(dy)) / norm(dx - dy)) ** 2
+        pair_worth = (math.hypot(norm(dx), norm(dy)) / norm(dx - dy)) ** 2
     else:
-        worth = None
+        pair_worth = None
     if n < 4 or abs(r) >= 1.0 - ROUNDING:
-        return PairCorrelation(r=r, low=None, high=None, worth=worth)
-    half = float(norm_isf((1.0 - LEVEL) / 2.0)) / math.sqrt(n - 3)
+        return PairCorrelation(r=r, low=None, high=None, worth=pair_worth)
+    half_width = float(norm_isf((1.0 - LEVEL) / 2.0)) / math.sqrt(n - 3)
     centre = math.atanh(r)
-    return PairCorrelation(r=r, low=math.tanh(centre - half), high=math.tanh(centre + half), worth=worth)
+    return PairCorrelation(
+        r=r, low=math.tanh(centre - half_width), high=math.tanh(centre + half_width), worth=pair_worth
+    )
 
 
 def _varies(values: Floats, *scale: Floats) -> bool:
     """True if `values` vary by more than rounding errors of numbers as large as those in `scale`."""
-    largest = max(float(np.max(np.abs(numbers))) for numbers in scale)
-    return float(np.std(values)) > ROUNDING * largest
+    largest_value = max(float(np.max(np.abs(numbers))) for numbers in scale)
+    return float(np.std(values)) > ROUNDING * largest_value
 
 
 def _show(result: PairCorrelation, _: ComparisonContext) -> str:
@@ -70,12 +72,12 @@ def _show(result: PairCorrelation, _: ComparisonContext) -> str:
     return text
 
 
-def _times(worth: float) -> str:
-    if worth > 1000:
+def _times(pair_worth: float) -> str:
+    if pair_worth > 1000:
         return "over 1000"
-    if worth >= 10:
-        return f"{worth:.0f}"
-    return f"{worth:.2g}"
+    if pair_worth >= 10:
+        return f"{pair_worth:.0f}"
+    return f"{pair_worth:.2g}"
 
 
 STATISTIC = Statistic[PairCorrelation](

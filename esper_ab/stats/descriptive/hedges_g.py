@@ -52,8 +52,8 @@ def hedges_g(a: ArrayLike, b: ArrayLike) -> HedgesG | None:
 
 
 def _show(result: HedgesG, context: ComparisonContext) -> str:
-    ignored = ", which ignores the pairs" if context.paired else ""
-    interval = f"{result.low:+.2f} to {result.high:+.2f} ({percent(LEVEL)}{ignored})"
+    ignored_words = ", which ignores the pairs" if context.paired else ""
+    interval = f"{result.low:+.2f} to {result.high:+.2f} ({percent(LEVEL)}{ignored_words})"
     return f"{result.g:+.2f} standard deviations of runs, {interval}"
 
 

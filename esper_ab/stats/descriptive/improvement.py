@@ -44,11 +44,11 @@ def _a12(a: Floats, b: Floats) -> float:
 
     Needs memory for n + m values only.
     """
-    ascending = np.sort(b)
+    sorted_b = np.sort(b)
     in_order = np.sort(a)  # neighbours are looked for close to one another, which is faster
-    below = int(np.searchsorted(ascending, in_order, side="left").sum())
-    up_to = int(np.searchsorted(ascending, in_order, side="right").sum())
-    return 0.5 * (below + up_to) / (a.size * b.size)
+    wins_of_a = int(np.searchsorted(sorted_b, in_order, side="left").sum())
+    up_to = int(np.searchsorted(sorted_b, in_order, side="right").sum())
+    return 0.5 * (wins_of_a + up_to) / (a.size * b.size)
 
 
 def in_words(a: str, b: str, improvement: ProbabilityOfImprovement) -> str:

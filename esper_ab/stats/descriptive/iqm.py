@@ -39,27 +39,27 @@ def iqm_difference(a: ArrayLike, b: ArrayLike, rng: Generator) -> IQMDifference:
     if n >= NORMAL_FROM:
         reach = Z * float(np.std(influences(x) - influences(y), ddof=1)) / math.sqrt(n)
         return IQMDifference(mean=mean, low=mean - reach, high=mean + reach, honest=True)
-    resampled = []
+    resampled_differences = []
     for count in batches(RESAMPLES, n):
-        drawn = rng.integers(0, n, (count, n))
-        resampled.append(interquartile_means(x[drawn]) - interquartile_means(y[drawn]))
-    low, high = np.quantile(np.concatenate(resampled), TAILS)
+        drawn_indices = rng.integers(0, n, (count, n))
+        resampled_differences.append(interquartile_means(x[drawn_indices]) - interquartile_means(y[drawn_indices]))
+    low, high = np.quantile(np.concatenate(resampled_differences), TAILS)
     return IQMDifference(mean=mean, low=float(low), high=float(high), honest=n >= HONEST_FROM)
 
 
 def interquartile_means(runs: Floats) -> Floats:
     """Return the mean of the middle half of runs [..., n]; as in rliable, n // 4 runs are dropped at either end."""
     n = runs.shape[-1]
-    cut = n // 4
-    return np.asarray(np.sort(runs, axis=-1)[..., cut : n - cut].mean(axis=-1))
+    cut_count = n // 4
+    return np.asarray(np.sort(runs, axis=-1)[..., cut_count : n - cut_count].mean(axis=-1))
 
 
 def influences(runs: Floats) -> Floats:
     """Return how much each of the runs [n] moves the interquartile mean, times n; their SD gives its standard error."""
     n = runs.size
-    cut = n // 4
-    low, high = np.partition(runs, (cut, n - cut - 1))[[cut, n - cut - 1]]
-    return np.asarray(np.clip(runs, low, high) * (n / (n - 2 * cut)))
+    cut_count = n // 4
+    low, high = np.partition(runs, (cut_count, n - cut_count - 1))[[cut_count, n - cut_count - 1]]
+    return np.asarray(np.clip(runs, low, high) * (n / (n - 2 * cut_count)))
 
 
 def _show(iqm: IQMDifference, context: ComparisonContext) -> str:

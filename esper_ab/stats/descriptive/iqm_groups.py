@@ -39,13 +39,13 @@ def iqm_groups(a: ArrayLike, b: ArrayLike, rng: Generator) -> GroupIQMs:
     """
     x = np.sort(floats(a))  # sorted, so that no limit depends on the order of rows
     y = np.sort(floats(b))
-    most = max(x.size, y.size)
+    larger_size = max(x.size, y.size)
     if min(x.size, y.size) >= NORMAL_FROM:
         return _normal(x, y)
     resampled_a = []
     resampled_b = []
-    for count in batches(RESAMPLES, most):
-        shares = rng.random((count, most))
+    for count in batches(RESAMPLES, larger_size):
+        shares = rng.random((count, larger_size))
         resampled_a.append(interquartile_means(x[_places(shares, x.size)]))
         resampled_b.append(interquartile_means(y[_places(shares, y.size)]))
     low_a, high_a = np.quantile(np.concatenate(resampled_a), TAILS)
@@ -82,10 +82,10 @@ def _places(shares: Floats, n: int) -> NDArray[np.int64]:
 
 
 def _show(result: GroupIQMs, context: ComparisonContext) -> str:
-    of_a = _mean_and_limits(context.a, result.a, result.low_a, result.high_a, context.digits)
-    of_b = _mean_and_limits(context.b, result.b, result.low_b, result.high_b, context.digits)
+    text_a = _mean_and_limits(context.a, result.a, result.low_a, result.high_a, context.digits)
+    text_b = _mean_and_limits(context.b, result.b, result.low_b, result.high_b, context.digits)
     level = "95 %" if result.honest else "nominally 95 %, less with fewer than ten runs"
-    return f"{of_a}, {of_b} ({level})"
+    return f"{text_a}, {text_b} ({level})"
 
 
 def _mean_and_limits(group: str, mean: float, low: float, high: float, digits: int) -> str:

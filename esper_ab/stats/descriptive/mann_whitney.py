@@ -47,18 +47,18 @@ def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
     _, tied = np.unique(ranks, return_counts=True)
     ties = tied.size < ranks.size
     exact = not ties and combinations <= _EXACT_COMBINATIONS
-    smaller = min(u, combinations - u)
+    smaller_u = min(u, combinations - u)
     if exact:
-        p = _exact(int(smaller), n, m)
+        p = _exact(int(smaller_u), n, m)
     else:
-        p = _normal(smaller, n, m, tied)
+        p = _normal(smaller_u, n, m, tied)
     return MannWhitney(u=u, p=p, exact=exact, ties=ties, effect=u / combinations)
 
 
-def _exact(smaller: int, n: int, m: int) -> float:
-    """Return twice the share of all orders of n + m runs in which U is at most `smaller`."""
+def _exact(smaller_u: int, n: int, m: int) -> float:
+    """Return twice the share of all orders of n + m runs in which U is at most `smaller_u`."""
     orders = _orders(min(n, m), max(n, m))
-    return min(1.0, 2 * orders[smaller] / math.comb(n + m, n))
+    return min(1.0, 2 * orders[smaller_u] / math.comb(n + m, n))
 
 
 @lru_cache(maxsize=64)
@@ -77,17 +77,17 @@ def _orders(n: int, m: int) -> tuple[int, ...]:
     return tuple(accumulate(counts))
 
 
-def _normal(smaller: float, n: int, m: int, tied: Ints) -> float:
-    """Return the two-sided p of the normal approximation, with corrections for continuity and for `tied` runs.
+def _normal(smaller_u: float, n: int, m: int, tie_counts: Ints) -> float:
+    """Return the two-sided p of the normal approximation, with corrections for continuity and for `tie_counts` runs.
 
-    `tied`: how many runs share each rank.
+    `tie_counts`: how many runs share each rank.
     """
     runs = n + m
-    of_ties = float(np.sum(tied.astype(np.float64) ** 3 - tied)) / (runs * (runs - 1))
-    variance = n * m / 12.0 * (runs + 1 - of_ties)
+    tie_correction = float(np.sum(tie_counts.astype(np.float64) ** 3 - tie_counts)) / (runs * (runs - 1))
+    variance = n * m / 12.0 * (runs + 1 - tie_correction)
     if variance <= 0.0:  # all outcomes are equal
         return 1.0
-    z = (n * m / 2.0 - smaller - 0.5) / math.sqrt(variance)
+    z = (n * m / 2.0 - smaller_u - 0.5) / math.sqrt(variance)
     return min(1.0, 2.0 * float(norm_sf(z)))
 
 

@@ -38,28 +38,28 @@ def permutation(a: ArrayLike, b: ArrayLike, rng: Generator) -> Permutation | Non
     y = floats(b)
     if x.size + y.size > _MOST_RUNS:
         return None
-    few = x if x.size <= y.size else y
+    smaller_group = x if x.size <= y.size else y
     outcomes = np.concatenate((x, y))
     mean = outcomes.mean()
     runs = np.sort(outcomes - mean)  # sorted, so that no drawn p depends on the order of rows
-    observed = abs(float(np.sum(few) - few.size * mean))
-    least = observed - _TIE_TOLERANCE * float(np.sum(np.abs(x)) + np.sum(np.abs(y)))
-    if math.comb(runs.size, few.size) <= _ENUMERATED:
-        sums = _sums(runs, few.size)
-        p = float(np.mean(np.abs(sums) >= least))
+    observed = abs(float(np.sum(smaller_group) - smaller_group.size * mean))
+    least_sum = observed - _TIE_TOLERANCE * float(np.sum(np.abs(x)) + np.sum(np.abs(y)))
+    if math.comb(runs.size, smaller_group.size) <= _ENUMERATED:
+        sums = _sums(runs, smaller_group.size)
+        p = float(np.mean(np.abs(sums) >= least_sum))
         return Permutation(p=p, exact=True, assignments=int(sums.size))
-    shuffled = rng.permuted(np.tile(runs, (_DRAWN, 1)), axis=1)
-    sums = shuffled[:, : few.size].sum(axis=1)
-    above = int(np.sum(np.abs(sums) >= least))
-    return Permutation(p=(above + 1) / (_DRAWN + 1), exact=False, assignments=_DRAWN)
+    shuffled_runs = rng.permuted(np.tile(runs, (_DRAWN, 1)), axis=1)
+    sums = shuffled_runs[:, : smaller_group.size].sum(axis=1)
+    counts_above = int(np.sum(np.abs(sums) >= least_sum))
+    return Permutation(p=(counts_above + 1) / (_DRAWN + 1), exact=False, assignments=_DRAWN)
 
 
 def _sums(runs: Floats, size: int) -> Floats:
     """Return the sums of all subsets of `runs` [n] with `size` elements."""
     sums = [np.zeros(1)] + [np.zeros(0)] * size  # by the number of elements
     for run in runs:
-        for chosen in range(size, 0, -1):
-            sums[chosen] = np.concatenate((sums[chosen], sums[chosen - 1] + run))
+        for n_chosen in range(size, 0, -1):
+            sums[n_chosen] = np.concatenate((sums[n_chosen], sums[n_chosen - 1] + run))
     return sums[size]
 
 

@@ -37,17 +37,17 @@ class PerformanceProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 def profile(a: ArrayLike, b: ArrayLike) -> PerformanceProfile:
     """Compute the profiles of a [n] and b [m]; n, m > 0."""
-    both = np.concatenate((floats(a), floats(b)))
-    thresholds = np.linspace(both.min(), both.max(), _STEPS + 1)
+    all_runs = np.concatenate((floats(a), floats(b)))
+    thresholds = np.linspace(all_runs.min(), all_runs.max(), _STEPS + 1)
     return PerformanceProfile(thresholds=_tuple(thresholds), a=share_above(a, thresholds), b=share_above(b, thresholds))
 
 
 def share_above(runs: ArrayLike, thresholds: ArrayLike) -> ShareAbove:
     """Compute the share of `runs` [n > 0] above each of `thresholds`, with its band."""
-    ordered = np.sort(floats(runs))
-    n = int(ordered.size)
-    at_most = np.searchsorted(ordered, floats(thresholds), side="right")
-    shares = _tuple((n - at_most) / n)
+    ordered_runs = np.sort(floats(runs))
+    n = int(ordered_runs.size)
+    counts_below = np.searchsorted(ordered_runs, floats(thresholds), side="right")
+    shares = _tuple((n - counts_below) / n)
     tail = (1.0 - LEVEL) / 2.0
     low = tuple(binomial_ppf(tail, n, share) / n for share in shares)
     high = tuple(binomial_ppf(1.0 - tail, n, share) / n for share in shares)
@@ -59,13 +59,13 @@ def _tuple(values: Floats) -> tuple[float, ...]:
 
 
 def _show(result: PerformanceProfile, context: ComparisonContext) -> str:
-    above = []
-    for at in _SHOWN:
-        threshold = f"{result.thresholds[at]:.{context.digits}f}"
-        of_a = f"{context.a} {100.0 * result.a.shares[at]:.0f} %"
-        of_b = f"{context.b} {100.0 * result.b.shares[at]:.0f} %"
-        above.append(f"{threshold}: {of_a}, {of_b}")
-    return f"runs above {'; '.join(above)}"
+    threshold_words = []
+    for index in _SHOWN:
+        threshold = f"{result.thresholds[index]:.{context.digits}f}"
+        words_a = f"{context.a} {100.0 * result.a.shares[index]:.0f} %"
+        words_b = f"{context.b} {100.0 * result.b.shares[index]:.0f} %"
+        threshold_words.append(f"{threshold}: {words_a}, {words_b}")
+    return f"runs above {'; '.join(threshold_words)}"
 
 
 STATISTIC = Statistic[PerformanceProfile](

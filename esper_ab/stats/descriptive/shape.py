@@ -51,12 +51,12 @@ def shape(a: ArrayLike, b: ArrayLike) -> Skewness | None:
 
 
 def _show(result: Skewness, context: ComparisonContext) -> str:
-    each = []
+    group_words = []
     if result.skewness_a is not None:
-        each.append(f"{result.skewness_a:+.1f} of {context.a}")
+        group_words.append(f"{result.skewness_a:+.1f} of {context.a}")
     if result.skewness_b is not None:
-        each.append(f"{result.skewness_b:+.1f} of {context.b}")
-    skew = ", ".join(each) or "unknown"
+        group_words.append(f"{result.skewness_b:+.1f} of {context.b}")
+    skew = ", ".join(group_words) or "unknown"
     return f"skewness {skew}; p {p_text(result.johnson_p)} by Johnson's t, which allows for it"
 
 

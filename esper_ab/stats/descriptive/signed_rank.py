@@ -38,18 +38,18 @@ class SignedRank(msgspec.Struct, frozen=True, kw_only=True):
 def signed_rank(a: ArrayLike, b: ArrayLike) -> SignedRank:
     """Test the differences of a, b [pairs > 0]; differences that differ by rounding only count as equal."""
     d = differences(a, b)
-    same = resolution(np.asarray(a), np.asarray(b))
-    nonzero = d[np.abs(d) > same]
-    ranks = _ranks(np.abs(nonzero), same)
-    positive = float(np.sum(ranks[nonzero > 0.0]))
-    negative = float(np.sum(ranks[nonzero < 0.0]))
-    w = min(positive, negative)
-    exact = nonzero.size <= _EXACT_PAIRS
+    equal_size = resolution(np.asarray(a), np.asarray(b))
+    nonzero_differences = d[np.abs(d) > equal_size]
+    ranks = _ranks(np.abs(nonzero_differences), equal_size)
+    positive_sum = float(np.sum(ranks[nonzero_differences > 0.0]))
+    negative_sum = float(np.sum(ranks[nonzero_differences < 0.0]))
+    w = min(positive_sum, negative_sum)
+    exact = nonzero_differences.size <= _EXACT_PAIRS
     p = _exact(w, ranks) if exact else _normal(w, ranks)
     estimate = None
     if d.size <= _ESTIMATED_PAIRS:
         estimate = hodges_lehmann(d)
-    return SignedRank(w=w, pairs=int(nonzero.size), p=p, exact=exact, estimate=estimate)
+    return SignedRank(w=w, pairs=int(nonzero_differences.size), p=p, exact=exact, estimate=estimate)
 
 
 def hodges_lehmann(d: Floats) -> float:
@@ -58,13 +58,13 @@ def hodges_lehmann(d: Floats) -> float:
     return float(np.median(0.5 * d[rows] + 0.5 * d[columns]))
 
 
-def _ranks(sizes: Floats, same: float) -> Floats:
-    """Return the ranks of `sizes` [n]; sizes with no gap larger than `same` between them share their mean rank."""
+def _ranks(sizes: Floats, equal_size: float) -> Floats:
+    """Return the ranks of `sizes` [n]; sizes without a gap larger than `equal_size` between them share a mean rank."""
     ranks = np.empty(sizes.size)
     if not sizes.size:
         return ranks
     order = np.argsort(sizes, kind="stable")
-    gaps = np.diff(sizes[order]) > same
+    gaps = np.diff(sizes[order]) > equal_size
     steps = np.concatenate(([0], np.cumsum(gaps)))
     ranks[order] = mid_ranks(steps)
     return ranks
@@ -72,21 +72,21 @@ def _ranks(sizes: Floats, same: float) -> Floats:
 
 def _exact(w: float, ranks: Floats) -> float:
     """Return twice the share of all sign patterns in which the ranks [n] of positive sign sum to `w` at most."""
-    doubled = np.rint(2.0 * ranks).astype(np.int64)  # mean ranks are multiples of 1/2
-    shares = np.zeros(int(doubled.sum()) + 1)
+    doubled_ranks = np.rint(2.0 * ranks).astype(np.int64)  # mean ranks are multiples of 1/2
+    shares = np.zeros(int(doubled_ranks.sum()) + 1)
     shares[0] = 1.0
-    for rank in doubled:
-        positive = 0.5 * shares[: shares.size - rank]
+    for rank in doubled_ranks:
+        shifted_shares = 0.5 * shares[: shares.size - rank]
         shares *= 0.5
-        shares[rank:] += positive
+        shares[rank:] += shifted_shares
     return min(1.0, 2.0 * math.fsum(shares[: round(2.0 * w) + 1]))
 
 
 def _normal(w: float, ranks: Floats) -> float:
     n = ranks.size
-    _, tied = np.unique(ranks, return_counts=True)
-    of_ties = float(np.sum(tied.astype(np.float64) ** 3 - tied)) / 48.0
-    variance = n * (n + 1) * (2 * n + 1) / 24.0 - of_ties
+    _, tie_counts = np.unique(ranks, return_counts=True)
+    tie_correction = float(np.sum(tie_counts.astype(np.float64) ** 3 - tie_counts)) / 48.0
+    variance = n * (n + 1) * (2 * n + 1) / 24.0 - tie_correction
     z = (n * (n + 1) / 4.0 - w) / math.sqrt(variance)
     return min(1.0, 2.0 * float(norm_sf(z)))
 

@@ -18,17 +18,24 @@ def library(cache: Path, compiler: str, torch: Path, version: str) -> Path:
     draft = cache / f"{key}.draft"
     if not library_path.exists():
         include = [f"-I{torch / 'include'}", f"-I{torch / 'include/torch/csrc/api/include'}"]
-        linked = [f"-L{torch / 'lib'}", "-lc10", "-ltorch_cpu", f"-Wl,-rpath,{torch / 'lib'}"]
+        link_flags = [f"-L{torch / 'lib'}", "-lc10", "-ltorch_cpu", f"-Wl,-rpath,{torch / 'lib'}"]
         flags = ["-std=c++20", "-O1", "-fPIC", "-shared", "-w"]
-        subprocess.run([compiler, *flags, *include, source, "-o", draft, *linked], check=True)
+        subprocess.run([compiler, *flags, *include, source, "-o", draft, *link_flags], check=True)
         draft.rename(library_path)
     return library_path
 
 
 def environment(folder: Path, built: Path, count: int = 2, **options: object) -> dict[str, str]:
     """Variables of a process with `count` GPUs; `made` changes what they are like."""
-    usual = {"memory": 8 << 30, "taken": {}, "taken_later": {}, "lost_after": {}, "comes_back": False}
-    usual |= {"alone": False, "cuda": "13.0", "hip": None, "capability": [9, 0], "library": str(built), "count": count}
-    (folder / "gpus.json").write_text(json.dumps(usual | options))
+    usual_options = {"memory": 8 << 30, "taken": {}, "taken_later": {}, "lost_after": {}, "comes_back": False}
+    usual_options |= {
+        "alone": False,
+        "cuda": "13.0",
+        "hip": None,
+        "capability": [9, 0],
+        "library": str(built),
+        "count": count,
+    }
+    (folder / "gpus.json").write_text(json.dumps(usual_options | options))
     variables = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
     return variables | {"TEST_GPUS": str(folder), "PYTHONPATH": os.pathsep.join([str(HERE), *filter(None, sys.path)])}

@@ -23,15 +23,17 @@ COUNTS = ("calls", "uploads", "downloads", "waits", "bytes", "peak")  # as in de
 
 def visible(options: dict) -> list[int]:
     """The GPUs that this process sees, in the order of CUDA_VISIBLE_DEVICES, up to the first that is not there."""
-    present = [gpu for gpu in range(options["count"]) if options["comes_back"] or not (FOLDER / f"lost-{gpu}").exists()]
+    present_gpus = [
+        gpu for gpu in range(options["count"]) if options["comes_back"] or not (FOLDER / f"lost-{gpu}").exists()
+    ]
     if "CUDA_VISIBLE_DEVICES" not in os.environ:
-        return present
-    named = {str(gpu): gpu for gpu in present} | {f"GPU-{uuid(gpu)}": gpu for gpu in present}
+        return present_gpus
+    gpus_by_name = {str(gpu): gpu for gpu in present_gpus} | {f"GPU-{uuid(gpu)}": gpu for gpu in present_gpus}
     visible_gpus: list[int] = []
     for name in os.environ["CUDA_VISIBLE_DEVICES"].split(","):
-        if name not in named:
+        if name not in gpus_by_name:
             break
-        visible_gpus.append(named[name])
+        visible_gpus.append(gpus_by_name[name])
     return visible_gpus
 
 
@@ -62,11 +64,11 @@ class Gpus:
         gpus = visible(self.options)
         note("asked", gpus)
         for gpu in gpus:
-            lost = FOLDER / f"lost-{gpu}"
-            calls = ctypes.c_int64(-1 if lost.exists() else options["lost_after"].get(str(gpu), -1))
+            loss_file = FOLDER / f"lost-{gpu}"
+            calls = ctypes.c_int64(-1 if loss_file.exists() else options["lost_after"].get(str(gpu), -1))
             taken_bytes = options["taken_later"] if "CUDA_VISIBLE_DEVICES" in os.environ else options["taken"]
-            free = ctypes.c_int64(options["memory"] - taken_bytes.get(str(gpu), 0))
-            self.library.gpu_add(free, calls, str(lost).encode())
+            free_bytes = ctypes.c_int64(options["memory"] - taken_bytes.get(str(gpu), 0))
+            self.library.gpu_add(free_bytes, calls, str(loss_file).encode())
         return gpus
 
     def count(self, gpu: int, counter: str) -> int:

@@ -1,1 +1,1 @@
-"""Ray and Slurm on this machine."""
+"""Start a Ray or a Slurm cluster on this machine."""

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def check_contract(name: str, folder: Path) -> None:
-    """Run tests/catalog/test_launchers.py for the launcher `name`; nothing may be skipped for want of a cluster."""
+    """Run tests/catalog/test_launchers.py for the launcher `name`; no test may be skipped for lack of a cluster."""
     tests = [str(ROOT / "tests" / "catalog" / "test_launchers.py"), "-k", name, "-rs", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", "-q", "--basetemp", str(folder / "pytest"), *tests]
     process = subprocess.run(command, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False)

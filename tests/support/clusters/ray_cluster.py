@@ -1,7 +1,7 @@
 """A Ray cluster on this machine: a head node without cores and worker nodes with two cores each; a context manager.
 
-The nodes share one kernel, one file system and one address. A raylet is a child of this process, so `lose` reaps it;
-otherwise the workers of its node would take it for alive.
+The nodes share one kernel, one file system and one address. Raylets are children of this process, so `lose` reaps the
+raylet that it kills; to the workers of its node, a zombie would look alive.
 """
 
 from __future__ import annotations

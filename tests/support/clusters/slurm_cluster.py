@@ -69,8 +69,8 @@ def missing() -> str:
     """Return why the cluster cannot run here, or ""."""
     if os.geteuid() != 0:
         return "the daemons of Slurm need root"
-    lacking = [name for name in _NEEDED if shutil.which(name) is None]
-    return f"not installed: {', '.join(lacking)}; scripts/test_cluster installs it" if lacking else ""
+    missing_programs = [name for name in _NEEDED if shutil.which(name) is None]
+    return f"not installed: {', '.join(missing_programs)}; scripts/test_cluster installs it" if missing_programs else ""
 
 
 class SlurmCluster:

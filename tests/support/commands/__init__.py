@@ -1,1 +1,1 @@
-"""Commands of `esper-ab` called by tests, and their lines."""
+"""Call commands of `esper-ab`, and check command lines."""

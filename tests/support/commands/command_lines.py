@@ -1,4 +1,4 @@
-"""Parse shell lines of help and documents with the real commands."""
+"""Check command lines in help texts and documents against the real commands."""
 
 import itertools
 import re
@@ -32,20 +32,20 @@ def examples_of(text: str | None) -> tuple[str, ...]:
 
 def check_command_line(line: str) -> list[tuple[str, dict[str, Any]]]:
     """Return (command, parameters) of each `esper-ab` command in `line`; click raises for unknown options."""
-    parsed = []
+    command_params = []
     for arguments in commands_in(line):
         name = next((name for name in leaves() if arguments[: name.count(" ") + 1] == name.split()), "")
         assert name, f"{line}: there is no such command"
         args = arguments[name.count(" ") + 1 :]
         context = leaves()[name].make_context(name, args, parent=click.Context(group, info_name="esper-ab"))
-        parsed.append((name, context.params))
-    return parsed
+        command_params.append((name, context.params))
+    return command_params
 
 
 def commands_in(line: str) -> Iterator[list[str]]:
     """Yield the arguments of each `esper-ab` command, also within eval "$(...)", without comments and redirections."""
-    inner = re.search(r"\$\((.*)\)", line)
-    lexer = shlex.shlex(inner[1] if inner else line, posix=True, punctuation_chars=";|&>")
+    substitution = re.search(r"\$\((.*)\)", line)
+    lexer = shlex.shlex(substitution[1] if substitution else line, posix=True, punctuation_chars=";|&>")
     lexer.whitespace_split = True
     for is_separator, words in itertools.groupby(lexer, lambda word: set(word) <= set(";|&>")):
         program, *args = [""] if is_separator else words

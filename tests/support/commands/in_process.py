@@ -1,8 +1,8 @@
 """Call a command of `esper-ab` in this process, which saves the imports of a child.
 
-Output that child processes write to a descriptor is not captured; `capfd` has it. Children that import torch are forked
-from a process that has imported it (`support.processes.warm_children`). The preflight's answer for a built-in task is
-cached, because every preflight measures the machine.
+Output that child processes write to a descriptor is not captured; use `capfd` for that output. Children that import
+torch are forked from a process that has imported torch (`support.processes.warm_children`). The preflight's answer for
+a built-in task is cached, because every preflight measures the machine.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Answered:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing was started."""
+        """Do nothing, because no process was started."""
 
     def communicate(self, *, timeout: float) -> tuple[bytes, bytes]:
         return self.answer, self.complaint
@@ -58,10 +58,10 @@ def _begin_or_remember(command: Sequence[str], line: bytes) -> Answered | Child:
 
 
 def esper_ab(*args: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a command in `folder`; return exit status and output. Lasting changes to this process are undone."""
+    """Run a command in `folder`, undo its lasting changes to this process, and return its exit status and output."""
     arguments = list(map(str, args))
     (output, errors) = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    hang_up = signal.getsignal(signal.SIGHUP)
+    hang_up_handler = signal.getsignal(signal.SIGHUP)
     try:
         with (
             pytest.MonkeyPatch.context() as patch,
@@ -75,7 +75,7 @@ def esper_ab(*args: str | Path, folder: Path | None = None) -> subprocess.Comple
                 patch.setattr(LocalLauncher, "imports_torch_once", False)  # so that `begin_here` begins it
             status = invoke(group, arguments, "esper-ab")
     finally:
-        signal.signal(signal.SIGHUP, hang_up)
+        signal.signal(signal.SIGHUP, hang_up_handler)
     return subprocess.CompletedProcess(arguments, status, *(_text(stream) for stream in (output, errors)))
 
 

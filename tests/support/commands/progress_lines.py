@@ -4,5 +4,5 @@ PROGRESS = "before the start: "
 
 
 def without_progress(stderr: str) -> list[str]:
-    """Return the lines of `stderr` except empty ones and those that only say what a preflight is waiting for."""
+    """Return the lines of `stderr` except empty lines and progress lines of a preflight."""
     return [line for line in stderr.splitlines() if line.strip() and not line.startswith(PROGRESS)]

@@ -27,7 +27,7 @@ THREADS = InlineLauncher("support.workers.fake_worker:main_in_thread")
 
 
 class Watcher:
-    """An observer that keeps every event and acts on it."""
+    """An observer that stores every event and then passes it to `act`."""
 
     def __init__(self, act=lambda event: None):
         self.events = []
@@ -51,7 +51,7 @@ class Striking(Watcher):
         if isinstance(event, EpisodeRecorded) and event.record.run.name == self._run and event.record.episode == 1:
             lane = event.record.run.device
             self.struck = next(
-                started for started in self.events if isinstance(started, WorkerStarted) and started.device == lane
+                start for start in self.events if isinstance(start, WorkerStarted) and start.device == lane
             )
             self._strike(self.struck)
 
@@ -112,7 +112,7 @@ def records(events):
 
 
 def conclusions(events):
-    """Return looks and extensions, in order."""
+    """Return the events of looks and extensions, in order."""
     return events_of_kind(LookTaken | PlanExtended, events)
 
 

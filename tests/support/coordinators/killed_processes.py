@@ -42,7 +42,7 @@ def killed_at(experiment_dir, sockets, size, argument):
 
 
 def workers_when_recorded(experiment_dir, process, episodes):
-    """Return the started workers (events) once every run of `process` has recorded `episodes` episodes."""
+    """Wait until every run of `process` has `episodes` recorded episodes; return the start events of its workers."""
     deadline = time.monotonic() + PATIENCE_S
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(UsageError):  # no journal yet, or one without a line

@@ -15,7 +15,7 @@ from support.coordinators import stand_in
 
 
 class DescriptorObserver:
-    """An observer that notes whether a descriptor was ever lacking."""
+    """An observer that records whether no descriptor was free at one of the events."""
 
     exhausted = False
 
@@ -38,15 +38,15 @@ def main(experiment_dir: Path, lanes: int, launcher: str, transport: str) -> Non
 
     observer = DescriptorObserver()
     hub._HANDSHAKE_MS = 4000  # how long a silent stranger holds a descriptor
-    started_by = (
+    run_launcher = (
         LocalLauncher("support.workers.fake_worker:main", transport=transport)
         if launcher == "local"
         else InlineLauncher("support.workers.fake_worker:main_in_thread", transport=transport)
     )
     groups = tuple("abcdefghijklmnopqrstuvwxyz"[:lanes])
     plan = fake_plans.plan(cores=lanes, groups=groups, episodes=3)
-    check_launcher(started_by, plan.lanes)
-    experiment_run.run(plan, experiment_dir, started_by, (observer,), Limits(start_up_s=60.0))
+    check_launcher(run_launcher, plan.lanes)
+    experiment_run.run(plan, experiment_dir, run_launcher, (observer,), Limits(start_up_s=60.0))
     sys.stdout.write("exhausted\n" if observer.exhausted else "")
 
 

@@ -1,7 +1,7 @@
 """Kill a process at a chosen moment of a chosen call. Product code does not use this module.
 
-The environment variable NEMESIS holds {identity: Death} as JSON. A process that installs its identity's death counts
-its own calls to the system and ends itself in the n-th of that kind, after a line in the file that NEMESIS_LOG names.
+The environment variable NEMESIS holds {identity: Death} as JSON. A process that calls `install` counts its system calls
+of the kind in its Death. In the n-th of these calls it writes a line to the file in NEMESIS_LOG and ends itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SYNC = (os.fsync, os.fdatasync)
 
 
 class Death(msgspec.Struct, frozen=True, kw_only=True):
-    """Die in the n-th call at `place`, before, in the middle of or after it; `cause` is a signal or a hang."""
+    """A death in the n-th call at `place`: before, after or in the middle of it, by a signal or a hang."""
 
     place: str
     n: int = 1
@@ -47,7 +47,7 @@ def struck(log: Path) -> list[tuple[str, Death]]:
 
 
 def worker(order: WorkerOrder) -> None:
-    """Entry of a fake worker with its death planted."""
+    """Entry point of a fake worker with a planted death."""
     from support.workers import fake_worker
 
     install(order.identity)
@@ -73,18 +73,18 @@ class _Planted:
         os.write = self._around(_WRITE, lambda descriptor, data: f"{_kind(descriptor)} write", _half_written)
         for call in _SYNC:
             setattr(os, call.__name__, self._around(call, lambda descriptor: f"{_kind(descriptor)} sync"))
-        renamed = os.replace
-        os.replace = self._around(renamed, lambda _, target: f"{_kind_of(str(target))} rename")
+        plain_replace = os.replace
+        os.replace = self._around(plain_replace, lambda _, target: f"{_kind_of(str(target))} rename")
         send = zmq.Socket.send
         zmq.Socket.send = self._around(send, lambda *args, **options: "send")
 
-    def _around(self, call, place_of, half=None):
+    def _around(self, call, get_place, write_half=None):
         def wrapped(*args, **options):
-            moment = self._due(place_of(*args, **options))
+            moment = self._due(get_place(*args, **options))
             if moment == "before":
                 self._die()
             if moment == "middle":
-                half(*args)
+                write_half(*args)
                 self._die()
             result = call(*args, **options)
             if moment:
@@ -135,7 +135,7 @@ def _kind(descriptor: int) -> str:
 
 
 def _kind_of(path: str) -> str:
-    """Return the kind of file at a path; the sync of a folder counts for the files in it."""
+    """Return the kind of the file at a path; a folder has the kind of the files in it."""
     for folder, kind in (("/checkpoints/", "checkpoint"), ("/policies/", "policy")):
         if folder in path:
             return kind

@@ -27,7 +27,10 @@ if __name__ == "__main__":
 
 
 def coordinator(run: Path, module: str, plan: str, *arguments: str, **changes: str) -> subprocess.Popen[bytes]:
-    """Run a test module's plan in `run` with its `launcher(*how)`; `changes` go into the environment."""
+    """Start a coordinator that runs `plan` of a test module in the folder `run`.
+
+    `arguments`: those of the module's function `launcher`. `changes`: environment variables.
+    """
     run.mkdir()
     return subprocess.Popen(
         [sys.executable, "-c", COORDINATOR, run, module, plan, *arguments], env=environment(**changes)
@@ -43,13 +46,13 @@ def suspend_and_finish(coordinator: subprocess.Popen[bytes], run: Path) -> list[
     eventually(lambda: journal.exists() and b'"episode"' in journal.read_bytes(), PATIENCE_S)
     assert coordinator.poll() is None
     os.kill(coordinator.pid, signal.SIGSTOP)
-    recorded = len(disturbed.events_of(run))
+    event_count = len(disturbed.events_of(run))
     time.sleep(STANDSTILL_S)  # the standstill under test
-    assert len(disturbed.events_of(run)) == recorded
+    assert len(disturbed.events_of(run)) == event_count
     os.kill(coordinator.pid, signal.SIGCONT)
     assert coordinator.wait(PATIENCE_S) == 0
     events = disturbed.events_of(run)
-    assert len(events) > recorded
+    assert len(events) > event_count
     assert not disturbed.incidents(events)
-    assert {started.incarnation for started in disturbed.events_of_kind(WorkerStarted, events)} == {1}
+    assert {event.incarnation for event in disturbed.events_of_kind(WorkerStarted, events)} == {1}
     return events

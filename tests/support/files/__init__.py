@@ -1,1 +1,1 @@
-"""Files and texts that cause trouble."""
+"""Limits on the size of files, system calls that fail, and hostile text."""

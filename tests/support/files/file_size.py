@@ -8,21 +8,21 @@ from contextlib import contextmanager
 
 @contextmanager
 def file_size_limit(size_bytes: int) -> Iterator[None]:
-    """Inside this context, writing makes no file larger than `size_bytes`."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    """Within this context, a write that would make a file larger than `size_bytes` fails."""
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard_limit))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft_limit, hard_limit))
 
 
 def failing(number: int, times: int = 1_000) -> Callable[..., None]:
     """Return a function that raises OSError `number` at its first `times` calls and then does nothing."""
     failures = [OSError(number, os.strerror(number)) for _ in range(times)]
 
-    def fails(*_: object) -> None:
+    def fail(*_: object) -> None:
         if failures:
             raise failures.pop()
 
-    return fails
+    return fail

@@ -1,4 +1,4 @@
-"""Text that means to become markup, SQL, a path, a shell command or an order to a terminal."""
+"""Text that is dangerous as markup, SQL, a path, a shell command or terminal output."""
 
 import unicodedata
 

@@ -1,9 +1,9 @@
 """Goldens of experiments: plan, observations and answer as plain JSON, without a journal.
 
-    plan           groups, cells, comparisons and the design that was declared; of tables the arguments of the plan, too
-    observations   a table: one row per run that came to an end
-    facts          what only records show about each comparison, and the findings of the audit
-    records        digests of what was recorded; only of experiments
+    plan           groups, cells, comparisons and the declared design; for tables also the arguments of the plan
+    observations   a table: one row per run that ended
+    facts          facts about each comparison that need records, and the findings of the audit
+    records        digests of the records; for experiments only
     answer         words and numbers of every verdict, floats to nine digits; no digest of a plan, no date, no path
 
 `replay` judges the stored plan and observations again; scripts/goldens runs the experiments again.
@@ -65,8 +65,8 @@ def experiment_golden(directory: Path) -> dict[str, Any]:
     (document["reward_audit"] or {}).pop("digest", None)  # of all sources: another at every commit
     experiment = history.plan.experiment
     facts = facts_of(history, progress_of(history))
-    outcome_alone = msgspec.structs.replace(history.design.measures, measures=())
-    design = msgspec.structs.replace(history.design, measures=outcome_alone)
+    outcome_measure = msgspec.structs.replace(history.design.measures, measures=())
+    design = msgspec.structs.replace(history.design, measures=outcome_measure)
     return {
         "kind": "experiment",
         "plan": {
@@ -94,18 +94,18 @@ def experiment_golden(directory: Path) -> dict[str, Any]:
 
 
 def joint_golden(directory: Path) -> dict[str, Any]:
-    """Return the golden of a joint experiment, which contains one of each part."""
-    joint = read_joint(directory)
+    """Return the golden of a joint experiment, which contains the goldens of its parts."""
+    joint_experiment = read_joint(directory)
     plan = read_plan(directory / PLAN_NAME)
-    result = judge_directory(directory, joint, plan, SEED)
-    folders = {part.name: directory / part.folder for part in joint.parts if begun(directory / part.folder)}
+    result = judge_directory(directory, joint_experiment, plan, SEED)
+    folders = {part.name: directory / part.folder for part in joint_experiment.parts if begun(directory / part.folder)}
     parts = {name: experiment_golden(folder) for name, folder in folders.items()}
     histories = {name: load(folder).history for name, folder in folders.items()}
     facts = {name: facts_of(history, progress_of(history)) for name, history in histories.items()}
     rows = [row for name, part_history in histories.items() for row in rows_of(part_history, name)]
     return {
         "kind": "joint",
-        "plan": _planned(plan, source="JOINT", pair_column="replicate") | {"scores": joint.scores},
+        "plan": _planned(plan, source="JOINT", pair_column="replicate") | {"scores": joint_experiment.scores},
         "observations": _table(map(_row, rows)),
         "facts": _facts_by_task(facts),
         "answer": _external(result.judged) | {"complete": result.complete},
@@ -140,22 +140,24 @@ def _facts_by_task(facts: Mapping[str, Facts]) -> dict[str, Any]:
 
 
 def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (name, stored answer, present answer) for a golden and its parts, from the same observations."""
+    """Judge the stored observations of a golden and of its parts again; yield (name, stored answer, new answer)."""
     kind = golden["kind"]
     if kind in ("experiment", "joint", "planned table"):
-        judged = judge(*plan_and_observations(golden), rng_seed=SEED)
+        judged_answer = judge(*plan_and_observations(golden), rng_seed=SEED)
     match kind:
         case "experiment":
-            compared = plain([comparison_json(comparison) for comparison in judged.comparisons])
-            yield "comparisons", golden["answer"]["comparisons"], rounded(_slim(compared))
+            comparisons = plain([comparison_json(comparison) for comparison in judged_answer.comparisons])
+            yield "comparisons", golden["answer"]["comparisons"], rounded(_slim(comparisons))
         case "joint":
             scores = {name: tuple(score_range) for name, score_range in golden["plan"]["scores"].items()}
             answer = {key: value for key, value in golden["answer"].items() if key != "complete"}
-            yield "joint", answer, _external(with_profiles(judged, scores))
+            yield "joint", answer, _external(with_profiles(judged_answer, scores))
             for name, part in golden["parts"].items():
-                yield from ((f"{name}: {part_name}", stored, compared) for part_name, stored, compared in replay(part))
+                yield from (
+                    (f"{name}: {part_name}", stored, comparisons) for part_name, stored, comparisons in replay(part)
+                )
         case "planned table":
-            yield "answer", golden["answer"], _external(judged)
+            yield "answer", golden["answer"], _external(judged_answer)
         case "table":
             yield "answer", golden["answer"], _explored(golden)
         case "refused":
@@ -169,8 +171,8 @@ def rejudged(golden: Mapping[str, Any]) -> dict[str, Any]:
         return {**golden, "answer": {**golden["answer"], "comparisons": plain(answer)}}
     if golden["kind"] == "joint":
         parts = {name: rejudged(part) for name, part in golden["parts"].items()}
-        complete = {key: value for key, value in golden["answer"].items() if key == "complete"}
-        return {**golden, "answer": {**plain(answer), **complete}, "parts": parts}
+        complete_counts = {key: value for key, value in golden["answer"].items() if key == "complete"}
+        return {**golden, "answer": {**plain(answer), **complete_counts}, "parts": parts}
     return {**golden, "answer": plain(answer)}
 
 
@@ -196,7 +198,7 @@ def plan_and_observations(golden: Mapping[str, Any]) -> tuple[AnalysisPlan, Obse
 
 
 def _facts(golden_facts: Mapping[str, Any]) -> Facts:
-    """Return the facts that need records, without drift, which follows from the outcomes."""
+    """Return the facts that need records. Drift is not among them, because it follows from the outcomes."""
     findings = msgspec.convert(golden_facts["findings"], tuple[Finding, ...])
     return Facts(
         scope=golden_facts["scope"],
@@ -252,12 +254,14 @@ def _plan_of(plan: Mapping[str, Any]) -> AnalysisPlan:
 
 
 def _outcomes_of(golden: Mapping[str, Any]) -> Observations:
-    """Build the observations from columns, as from a data frame."""
+    """Build observations from columns, as from a data frame."""
     plan = golden["plan"]
     rows = _rows(golden)
-    used = [name for name in COLUMNS if any(row[name] is not None for row in rows) and name not in ("item", "status")]
+    column_names = [
+        name for name in COLUMNS if any(row[name] is not None for row in rows) and name not in ("item", "status")
+    ]
     names = {"pair": plan["pair_column"]} | _OURS
-    columns = {names.get(name, name): [row[name] for row in rows] for name in used if name != "place"}
+    columns = {names.get(name, name): [row[name] for row in rows] for name in column_names if name != "place"}
     return observations_of(plan["source"], columns, range(2, 2 + len(rows)))
 
 
@@ -265,7 +269,7 @@ def _outcomes_of(golden: Mapping[str, Any]) -> Observations:
 
 
 def _runs(history: History) -> Iterator[dict[str, Any]]:
-    """Yield a row for each run that finished or was lost; other runs have none."""
+    """Yield a row for each run that finished or was lost."""
     ended = [run for run in history.runs.values() if run.evaluation is not None or run.lost]
     for block in history.blocks:
         for place, spec in enumerate(block.runs):
@@ -285,29 +289,29 @@ def _status(run: RunHistory) -> str:
 
 
 def _row(row: Observation) -> dict[str, Any]:
-    lost = "cancelled" if row.cancelled else "failed"
+    failed_status = "cancelled" if row.cancelled else "failed"
     return {
         "group": row.group,
         "cell": row.task or None,
         "pair": row.replicate if row.replicate != row.run else None,
         "run": row.run or None,
         "value": row.value,
-        "status": "ok" if row.value is not None else lost,
+        "status": "ok" if row.value is not None else failed_status,
         "cluster": row.cluster or None,
         "came": row.order,
     }
 
 
 def _table(rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
-    listed = list(rows)
-    used = [name for name in COLUMNS if any(row.get(name) is not None for row in listed)]
-    return {"columns": used, "rows": [[row.get(name) for name in used] for row in listed]}
+    row_list = list(rows)
+    column_names = [name for name in COLUMNS if any(row.get(name) is not None for row in row_list)]
+    return {"columns": column_names, "rows": [[row.get(name) for name in column_names] for row in row_list]}
 
 
 def _rows(golden: Mapping[str, Any]) -> list[dict[str, Any]]:
     observations = golden["observations"]
-    empty = dict.fromkeys(COLUMNS)
-    return [empty | dict(zip(observations["columns"], row, strict=True)) for row in observations["rows"]]
+    empty_row = dict.fromkeys(COLUMNS)
+    return [empty_row | dict(zip(observations["columns"], row, strict=True)) for row in observations["rows"]]
 
 
 def _planned(plan: AnalysisPlan, *, source: str, pair_column: str) -> dict[str, Any]:
@@ -315,7 +319,7 @@ def _planned(plan: AnalysisPlan, *, source: str, pair_column: str) -> dict[str, 
 
 
 def _records(history: History) -> dict[str, Any]:
-    """Return two digests of each run: of its records, and of its outcomes alone, whatever the fields are called."""
+    """Return two digests of each run: one of its records, and one of its outcomes without the names of fields."""
     return {
         "runs": {
             name: [_short(_digests_of_run(run)), _short([repr(value) for value in run.columns.of("outcome")])]
@@ -339,13 +343,13 @@ def _short(digests: Sequence[str]) -> str:
 
 def _external(result: Answer) -> dict[str, Any]:
     document = plain(external_document(result))
-    kept = {key: document[key] for key in document if key not in ("schema", "plan", "source", "scales")}
-    rounded_document = rounded(kept | {"comparisons": _slim(document["comparisons"])})
+    kept_values = {key: document[key] for key in document if key not in ("schema", "plan", "source", "scales")}
+    rounded_document = rounded(kept_values | {"comparisons": _slim(document["comparisons"])})
     return json.loads(json.dumps(rounded_document).replace(result.observations.source, "SOURCE"))
 
 
 def _slim(comparisons: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    slim = [
+    slim_comparisons = [
         {key: value for key, value in comparison.items() if key not in _KEPT_ELSEWHERE} for comparison in comparisons
     ]
     return [
@@ -354,5 +358,5 @@ def _slim(comparisons: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "lost": len(comparison["lost"]["replicates"]),
             "findings": [finding["kind"] for finding in comparison["findings"]],
         }
-        for comparison in slim
+        for comparison in slim_comparisons
     ]

@@ -1,4 +1,4 @@
-"""Goldens as JSON: rounded, written so that diffs are readable, and compared."""
+"""Round goldens, write them as JSON with readable diffs, and compare them."""
 
 import json
 import math
@@ -44,19 +44,19 @@ def rounded(value: Any) -> Any:
     return [rounded(item) for item in value] if isinstance(value, list) else value
 
 
-def differences(stored: Any, present: Any, path: str = "") -> Iterator[str]:
-    """Yield every place where two plain values differ; floats by more than the last of their digits."""
-    if isinstance(stored, dict) and isinstance(present, dict):
-        for key in dict.fromkeys((*stored, *present)):
-            yield from differences(stored.get(key, "(nothing)"), present.get(key, "(nothing)"), f"{path}/{key}")
-    elif isinstance(stored, list) and isinstance(present, list) and len(stored) == len(present):
-        for place, values in enumerate(zip(stored, present, strict=True)):
+def differences(stored: Any, new_value: Any, path: str = "") -> Iterator[str]:
+    """Yield every place where two plain values differ. Floats may differ by 1e-7, relatively."""
+    if isinstance(stored, dict) and isinstance(new_value, dict):
+        for key in dict.fromkeys((*stored, *new_value)):
+            yield from differences(stored.get(key, "(nothing)"), new_value.get(key, "(nothing)"), f"{path}/{key}")
+    elif isinstance(stored, list) and isinstance(new_value, list) and len(stored) == len(new_value):
+        for place, values in enumerate(zip(stored, new_value, strict=True)):
             yield from differences(*values, f"{path}/{place}")
-    elif isinstance(stored, float) and isinstance(present, int | float):
-        if not math.isclose(stored, present, rel_tol=1e-7, abs_tol=1e-9):
-            yield f"{path}: {stored!r} -> {present!r}"
-    elif stored != present:
-        yield f"{path}: {stored!r} -> {present!r}"
+    elif isinstance(stored, float) and isinstance(new_value, int | float):
+        if not math.isclose(stored, new_value, rel_tol=1e-7, abs_tol=1e-9):
+            yield f"{path}: {stored!r} -> {new_value!r}"
+    elif stored != new_value:
+        yield f"{path}: {stored!r} -> {new_value!r}"
 
 
 def encoded(golden: Mapping[str, Any]) -> str:
@@ -65,9 +65,9 @@ def encoded(golden: Mapping[str, Any]) -> str:
 
 
 def _lines(value: Any) -> Iterator[str]:
-    flat = json.dumps(value, ensure_ascii=False)
-    if len(flat) <= _LINE or not isinstance(value, dict | list):
-        yield flat
+    flat_text = json.dumps(value, ensure_ascii=False)
+    if len(flat_text) <= _LINE or not isinstance(value, dict | list):
+        yield flat_text
         return
     brackets = "{}" if isinstance(value, dict) else "[]"
     items = list(value.items()) if isinstance(value, dict) else [(None, item) for item in value]

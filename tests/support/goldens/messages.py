@@ -1,8 +1,8 @@
-"""One message of every type, whose bytes tests/golden/messages.json stores for the protocol of today.
+"""One message of every type. tests/golden/messages.json stores their bytes in the current protocol.
 
     PYTHONPATH=tests .venv/bin/python -m support.goldens.messages
 
-writes them anew after PROTOCOL was raised.
+stores the bytes again; run it after you have raised PROTOCOL.
 """
 
 import json

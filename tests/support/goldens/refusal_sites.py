@@ -1,4 +1,4 @@
-"""Find every place in the code that makes a UsageError, by its syntax, and record which of them are reached.
+"""Find every call in the code that creates a UsageError, and record which of these calls are reached.
 
 A site is a call of `UsageError`, or of a function that returns one. Its name is the module, the function and a number
 within the function; it has no line number, so that it stays the same when lines move.
@@ -62,18 +62,18 @@ def _calls(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
 def reached() -> Iterator[set[Site]]:
     """Within this context, collect the sites in the code at which errors are created."""
     sites_reached: set[Site] = set()
-    plain = UsageError.__init__
+    plain_init = UsageError.__init__
 
-    def noted(self: UsageError, *parts: object) -> None:
-        plain(self, *parts)  # type: ignore[arg-type]
+    def noted_init(self: UsageError, *parts: object) -> None:
+        plain_init(self, *parts)  # type: ignore[arg-type]
         if (site := _site_above(sys._getframe(1))) is not None:
             sites_reached.add(site)
 
-    UsageError.__init__ = noted  # type: ignore[method-assign]
+    UsageError.__init__ = noted_init  # type: ignore[method-assign]
     try:
         yield sites_reached
     finally:
-        UsageError.__init__ = plain  # type: ignore[method-assign]
+        UsageError.__init__ = plain_init  # type: ignore[method-assign]
 
 
 def _site_above(frame: FrameType | None) -> Site | None:

@@ -158,9 +158,9 @@ def refusals() -> tuple[Refusal, ...]:
         if path == UNREACHED:
             continue
         table = tomllib.loads(path.read_text())
-        shared = table.pop("files", {})
+        shared_files = table.pop("files", {})
         for name, keys in table.items():
-            keys["files"] = shared | keys.get("files", {})
+            keys["files"] = shared_files | keys.get("files", {})
             listed_refusals.append(Refusal(table=path.stem, name=name, **keys))
     return tuple(listed_refusals)
 
@@ -209,7 +209,7 @@ def _lay_out(refusal: Refusal, folder: Path) -> None:
 
 @cache
 def _experiment(kind: str) -> Path:
-    """Return an experiment directory of this kind, which the callers copy."""
+    """Return an experiment directory of this kind; the callers copy it."""
     folder = Path(_experiments_folder().name) / kind
     return _joint(folder) if kind == "joint" else ready_journals.write(folder, EXPERIMENTS[kind]())
 
@@ -254,7 +254,7 @@ class _NoChild(subprocess.Popen[bytes]):
 def _preflight_answer(description: dict[str, Any], folder: Path) -> Answered:
     """Return a preflight child that has answered with a fictitious machine.
 
-    If the input's machine has `answer` and `complaint`, they are what the child wrote.
+    `answer` and `complaint` of the input's machine, if it has them, replace the output of the child.
     """
     if "answer" in description:
         return Answered(
@@ -289,11 +289,11 @@ def listed() -> dict[str, str]:
 
 
 def coverage() -> tuple[float, list[Site]]:
-    """Return the share of the reachable sites that some input reaches, and the sites that none reaches."""
+    """Return the share of the sites in the code that the inputs reach, and a list of the other sites."""
     sites_reached = set().union(*(text_and_sites(refusal)[1] for refusal in refusals()))
-    open_to_inputs = [site for of_file in sites().values() for site in of_file if site.name not in listed()]
-    missing = [site for site in open_to_inputs if site not in sites_reached]
-    return 1 - len(missing) / len(open_to_inputs), missing
+    open_to_inputs = [site for file_sites in sites().values() for site in file_sites if site.name not in listed()]
+    missed_sites = [site for site in open_to_inputs if site not in sites_reached]
+    return 1 - len(missed_sites) / len(open_to_inputs), missed_sites
 
 
 def _write_texts(tables: Sequence[str]) -> Iterator[str]:
@@ -320,8 +320,8 @@ def main() -> None:
         # Messages name `esper-ab` without its folder if it is on the path.
         os.environ["PATH"] = f"{sysconfig.get_path('scripts')}{os.pathsep}{os.environ['PATH']}"
         if "--sites" in sys.argv:
-            share, missing = coverage()
-            for site in missing:
+            share, missed_sites = coverage()
+            for site in missed_sites:
                 click.echo(f"{site.file}:{site.first}  {site.name}")
             click.echo(f"{share:.1%} of the places that an input can reach; {len(listed())} others are listed")
         else:

@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests .venv/bin/python -m support.goldens.report_texts
 
-writes them anew; read the difference before you commit it.
+stores the texts again; read the difference before you commit it.
 """
 
 from collections.abc import Callable, Iterable

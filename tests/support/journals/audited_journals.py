@@ -24,16 +24,16 @@ def finding_sentences(events):
 
 
 def only_finding(events):
-    """Return the only finding."""
+    """Return the only finding of the audit, as ((kind, weight, groups), sentence)."""
     (item,) = finding_sentences(events).items()
     return item
 
 
-def episodes(events, change, group="simplified", which=lambda record: True):
+def episodes(events, change, group="simplified", select=lambda record: True):
     """Return the journal with the episode records of `group` ("": of every group) replaced by `change(record)`."""
     return [
         EpisodeRecorded(record=change(event.record))
-        if isinstance(event, EpisodeRecorded) and group in ("", event.record.run.group_id) and which(event.record)
+        if isinstance(event, EpisodeRecorded) and group in ("", event.record.run.group_id) and select(event.record)
         else event
         for event in events
     ]
@@ -47,13 +47,13 @@ def evaluations(events, change):
 def played_again(events, change):
     """Return the journal with every evaluation episode replaced by `change(run, episode)`."""
     return evaluations(
-        events, lambda record: replace(record, episodes=tuple(change(record.run, played) for played in record.episodes))
+        events, lambda record: replace(record, episodes=tuple(change(record.run, result) for result in record.episodes))
     )
 
 
-def updates(events, which=lambda record: True, **change):
+def updates(events, select=lambda record: True, **change):
     """Return the journal with some numbers in the updates of `simplified` replaced."""
-    return episodes(events, lambda record: replace(record, ppo=replace(record.ppo, **change)), which=which)
+    return episodes(events, lambda record: replace(record, ppo=replace(record.ppo, **change)), select=select)
 
 
 def planned(events, change):

@@ -1,4 +1,4 @@
-"""Journals with a valid chain and one foreign value: each field of each kind of event, replaced by extreme values."""
+"""Journals with a valid CRC chain in which one field of one event has an extreme value."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def places(tree: Any, place: Place = ()) -> Iterator[Place]:
 
 
 def values(value: Any) -> tuple[Any, ...]:
-    """Return the values to put in the place of `value`."""
+    """Return the extreme values that replace `value`."""
     if isinstance(value, str):
         return (*TEXTS, *OTHER_VALUES)
     return (*NUMBERS, *OTHER_VALUES) if not isinstance(value, list | dict) else OTHER_VALUES
@@ -93,22 +93,22 @@ def replaced(tree: Any, place: Place, value: Any) -> Any:
     return copy
 
 
-def write_chain(folder: Path, changed: Sequence[Any]) -> Path:
-    """Write a journal with these events, whose CRCs are right; return its folder."""
+def write_chain(folder: Path, event_trees: Sequence[Any]) -> Path:
+    """Write the events to a journal with valid CRCs; return its folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    prev = FIRST_PREV
+    prev_crc = FIRST_PREV
     lines = []
-    for n, tree in enumerate(changed):
+    for n, tree in enumerate(event_trees):
         event = json.dumps(tree).replace(f'"{_RAW}1e400"', "1e400")
-        body = f'{{"n":{n},"prev":"{prev}","t":"2026-01-01T00:00:00.000+00:00","event":{event}'.encode()
-        prev = f"{zlib.crc32(body):08x}"
-        lines.append(body + f',"crc":"{prev}"}}\n'.encode())
+        body = f'{{"n":{n},"prev":"{prev_crc}","t":"2026-01-01T00:00:00.000+00:00","event":{event}'.encode()
+        prev_crc = f"{zlib.crc32(body):08x}"
+        lines.append(body + f',"crc":"{prev_crc}"}}\n'.encode())
     (folder / JOURNAL_NAME).write_bytes(b"".join(lines))
     return folder
 
 
 def is_accepted(folder: Path) -> bool:
-    """True if the journal is read; a refusal must be the error for a damaged journal."""
+    """Return whether the journal can be read; only the error for a damaged journal counts as no."""
     try:
         load(folder)
     except JournalError:
@@ -117,7 +117,7 @@ def is_accepted(folder: Path) -> bool:
 
 
 def command_problem(folder: Path, command: Sequence[str], export_folder: Path) -> str:
-    """Run a command on a journal; return the problem with how it ended, or "" if there is none."""
+    """Run a command on a journal; return the problem with its exit status or output, or "" if there is none."""
     options = ("--out", str(export_folder)) if command[0] == "export" else ()
     output = io.StringIO()
     errors = io.StringIO()

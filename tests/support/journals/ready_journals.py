@@ -54,18 +54,18 @@ def three_groups() -> list[AnyEvent]:
 def failed_run(complete_replicates: int = 3) -> list[AnyEvent]:
     """Return a journal of six planned replicates whose last block fails in its second episode: a worker dies."""
     events = planted_effect()
-    second = {
+    second_by_run = {
         event.record.run.name: index
         for index, event in enumerate(events)
         if isinstance(event, EpisodeRecorded) and event.record.episode == 1
     }
-    shaped = second[f"shaped/{complete_replicates}"]
-    simplified = second[f"simplified/{complete_replicates}"]
+    shaped_second = second_by_run[f"shaped/{complete_replicates}"]
+    simplified_second = second_by_run[f"simplified/{complete_replicates}"]
     incident = Incident(
         category="worker_death", run_name=f"simplified/{complete_replicates}", episode=1, detail="exit code -9"
     )
     ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{complete_replicates}")
-    return [*events[: min(shaped, simplified)], events[shaped], incident, ended]
+    return [*events[: min(shaped_second, simplified_second)], events[shaped_second], incident, ended]
 
 
 def with_last_run_given_up(
@@ -79,13 +79,16 @@ def with_last_run_given_up(
     return [*events[:index], entry, *events[index + 1 :]]
 
 
-def with_lost_runs(events: list[AnyEvent], lost: dict[str, str]) -> list[AnyEvent]:
-    """Return the journal without the evaluations of the runs in `lost`, and with an incident for each of them."""
-    remaining = [event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)]
-    entries = [
-        Incident(category=category, run_name=run, episode=1, detail="exit code 1") for run, category in lost.items()
+def with_lost_runs(events: list[AnyEvent], lost_runs: dict[str, str]) -> list[AnyEvent]:
+    """Return the journal without the evaluations of the runs in `lost_runs`, and with an incident for each of them."""
+    other_events = [
+        event for event in events if not (isinstance(event, RunEvaluated) and event.record.run.name in lost_runs)
     ]
-    return [*remaining[:-1], *entries, remaining[-1]]
+    entries = [
+        Incident(category=category, run_name=run, episode=1, detail="exit code 1")
+        for run, category in lost_runs.items()
+    ]
+    return [*other_events[:-1], *entries, other_events[-1]]
 
 
 def without_evaluations(events: list[AnyEvent]) -> list[AnyEvent]:
@@ -116,7 +119,7 @@ def write(experiment_dir: Path, events: list[AnyEvent]) -> Path:
 
 
 def a_record_of_each_kind() -> tuple[EpisodeRecord, EvaluationRecord]:
-    """Return an episode record with seeds and an update, and the evaluation record of a run."""
+    """Return the record of an episode, with seeds and an update, and the record of an evaluation."""
     events = one_replicate()
     episodes = [event.record for event in events if isinstance(event, EpisodeRecorded)]
     evaluations = [event.record for event in events if isinstance(event, RunEvaluated)]

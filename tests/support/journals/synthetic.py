@@ -1,4 +1,4 @@
-"""Synthetic experiments: a plan, and a journal of real event types for it. Seeded, fast."""
+"""Synthetic experiments: a plan and its journal of real events, drawn quickly from an rng seed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ TIMING = Timing(total_s=1.5, train_s=0.9, validate_s=0.3, decide_s=0.1, update_s
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """One group of a synthetic experiment: where its learning curve ends, and what it grows."""
+    """One group of a synthetic experiment: the end of its learning curve, and its seed modules."""
 
     accuracy: float = 70.0
     mode: str = "shaped"
@@ -134,8 +134,8 @@ class Synthetic:
 
     def _runs(self, groups: tuple[Group, ...], replicate: int) -> tuple[RunSpec, ...]:
         """Return the runs of a block in start order, one per lane, as the planner orders them."""
-        places = order(len(groups), replicate)
-        return tuple(self._spec(groups[group], replicate, position) for position, group in enumerate(places))
+        group_order = order(len(groups), replicate)
+        return tuple(self._spec(groups[group], replicate, position) for position, group in enumerate(group_order))
 
     def _spec(self, group: Group, replicate: int, position: int) -> RunSpec:
         return run_order(
@@ -158,30 +158,30 @@ class Synthetic:
         """Return the complete journal of a finished experiment."""
         plan = self.plan()
         worker_facts = {"incarnation": 0, "uuids": ("",), "torch_version": "2.13"}
-        listed: list[AnyEvent] = [started(plan)]
+        journal_events: list[AnyEvent] = [started(plan)]
         for i, lane in enumerate(plan.lanes):
-            listed.append(WorkerStarted(worker=f"w{i}", device=lane.name, pid=100 + i, **worker_facts))
+            journal_events.append(WorkerStarted(worker=f"w{i}", device=lane.name, pid=100 + i, **worker_facts))
         for block in plan.blocks:
-            listed += self._block(block)
+            journal_events += self._block(block)
         if self.extended_by:
             extension = extend(plan, plan.design, self.replicates, self.extended_by)
-            listed.append(PlanExtended(extension=extension))
+            journal_events.append(PlanExtended(extension=extension))
             for block in extension.blocks:
-                listed += self._block(block)
-        listed.append(ExperimentEnded(status="finished", detail=""))
-        return listed
+                journal_events += self._block(block)
+        journal_events.append(ExperimentEnded(status="finished", detail=""))
+        return journal_events
 
     def _block(self, block: Block) -> list[AnyEvent]:
         names = tuple(spec.ref.name for spec in block.runs)
-        listed: list[AnyEvent] = [RunStarted(run=s.ref, worker="w0", incarnation=0) for s in block.runs]
-        listed += [RunReady(run=s.ref, warm_up_s=0.4) for s in block.runs]
-        listed.append(MilestoneReleased(replicate=block.replicate, milestone=0, runs=names))
+        events: list[AnyEvent] = [RunStarted(run=s.ref, worker="w0", incarnation=0) for s in block.runs]
+        events += [RunReady(run=s.ref, warm_up_s=0.4) for s in block.runs]
+        events.append(MilestoneReleased(replicate=block.replicate, milestone=0, runs=names))
         for episode in range(self.episodes):
-            listed += [EpisodeRecorded(record=self.episode(spec, episode)) for spec in block.runs]
-            listed.append(MilestoneReleased(replicate=block.replicate, milestone=episode + 1, runs=names))
-        listed += [RunEvaluated(record=self.evaluation(spec)) for spec in block.runs]
-        listed.append(MilestoneReleased(replicate=block.replicate, milestone=self.episodes + 1, runs=names))
-        return listed
+            events += [EpisodeRecorded(record=self.episode(spec, episode)) for spec in block.runs]
+            events.append(MilestoneReleased(replicate=block.replicate, milestone=episode + 1, runs=names))
+        events += [RunEvaluated(record=self.evaluation(spec)) for spec in block.runs]
+        events.append(MilestoneReleased(replicate=block.replicate, milestone=self.episodes + 1, runs=names))
+        return events
 
     def _generator(self, spec: RunSpec, episode: int) -> np.random.Generator:
         shape = self.groups[spec.ref.group_id]
@@ -263,17 +263,20 @@ class Synthetic:
         )
 
     def _seed_events(self, rng: np.random.Generator) -> tuple[SeedEvent, ...]:
-        listed = []
+        events = []
         for env in range(self.n_envs):
-            born = int(rng.integers(1, 8))
-            life = (("germinated", born, "GERMINATED", 0.0, None), ("advanced", born + 3, "TRAINING", 0.0, None))
+            birth_epoch = int(rng.integers(1, 8))
+            life = (
+                ("germinated", birth_epoch, "GERMINATED", 0.0, None),
+                ("advanced", birth_epoch + 3, "TRAINING", 0.0, None),
+            )
             end = (
-                ("pruned", born + 9, "PRUNED", 1.0, -0.4)
+                ("pruned", birth_epoch + 9, "PRUNED", 1.0, -0.4)
                 if rng.random() < 0.3
-                else ("fossilized", born + 12, "FOSSILIZED", 1.0, 6.5)
+                else ("fossilized", birth_epoch + 12, "FOSSILIZED", 1.0, 6.5)
             )
             for name, step, stage, alpha, contribution in (*life, end):
-                listed.append(
+                events.append(
                     SeedEvent(
                         env=env,
                         step=step,
@@ -287,7 +290,7 @@ class Synthetic:
                         params=700,
                     )
                 )
-        return tuple(listed)
+        return tuple(events)
 
     def evaluation(self, spec: RunSpec) -> EvaluationRecord:
         shape = self.groups[spec.ref.group_id]

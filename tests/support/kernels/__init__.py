@@ -1,1 +1,1 @@
-"""Cases for the kernel and for policies, beside torch."""
+"""Cases on which the kernel and native policies are compared with torch."""

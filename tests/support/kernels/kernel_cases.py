@@ -1,4 +1,4 @@
-"""Random networks trained by the kernel and by torch, and how far their results differ."""
+"""Train random networks by the kernel and by torch, and measure the difference between the results."""
 
 from __future__ import annotations
 
@@ -91,12 +91,12 @@ def grown(host: HostSpec, sides: tuple[int, int], seeds: list[Seed], batch: int)
     bank = Bank(task, task.slots, np.arange(2), rule, torch.zeros(()))
     bank._blueprints = BLUEPRINTS
     bank.begin_episode([env_path(env) for env in range(2)])
-    for (env, slot), (blueprint, stage, algorithm, alpha, frozen) in zip(
+    for (env, slot), (blueprint, stage, algorithm, alpha, frozen_flag) in zip(
         np.ndindex(2, host.levels), seeds, strict=False
     ):
         if blueprint >= 0:
             plant(bank, table, env, slot, blueprint, alpha=alpha, algorithm=algorithm)
-            table.stage[env, slot], table.frozen[env, slot] = stage, frozen
+            table.stage[env, slot], table.frozen[env, slot] = stage, frozen_flag
     bank.settle()
     draws = torch.Generator().manual_seed(batch)
     for stack in (bank.host, *bank._seeds.values()):
@@ -124,9 +124,9 @@ class Trained:
     loss: torch.Tensor
 
 
-def difference(mine: Trained, theirs: Trained, rows: slice = slice(None)) -> float:
+def difference(result: Trained, reference: Trained, rows: slice = slice(None)) -> float:
     """Return the largest difference of any tensor, relative to the largest number of that tensor."""
-    numbers, expected = ((*all_tensors(trained.bank, rows), trained.loss[rows]) for trained in (mine, theirs))
+    numbers, expected = ((*all_tensors(trained.bank, rows), trained.loss[rows]) for trained in (result, reference))
     pairs = zip(numbers, expected, strict=True)
     return max(float(((a.double() - b).abs().max() / (1e-3 + b.abs().max())).nan_to_num(torch.inf)) for a, b in pairs)
 
@@ -137,9 +137,9 @@ def all_tensors(bank: Bank, rows: slice | np.ndarray = slice(None)) -> list[torc
     return [*(v[rows] for stack in stacks for v in (stack.values, stack.momentum)), *(v[rows] for v in moments)]
 
 
-def equal_to_the_bit(mine: Bank, theirs: Bank, rows: slice | np.ndarray = slice(None)) -> bool:
+def equal_to_the_bit(bank: Bank, other_bank: Bank, rows: slice | np.ndarray = slice(None)) -> bool:
     """True if all tensors of both banks are bit-identical."""
-    return all(torch.equal(a, b) for a, b in zip(all_tensors(mine, rows), all_tensors(theirs, rows), strict=True))
+    return all(torch.equal(a, b) for a, b in zip(all_tensors(bank, rows), all_tensors(other_bank, rows), strict=True))
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Case:
     def nearby(self, number: int) -> Case:
         """Return the case with its parameters changed in the fifth digit.
 
-        It is as well conditioned, but has other rounding errors.
+        It is as well conditioned as this case, but has other rounding errors.
         """
         bank = copy.deepcopy(self.bank)
         draws = torch.Generator().manual_seed(number)
@@ -182,7 +182,7 @@ class Case:
 
 
 def drawn(mode: str, rng_seed: int) -> Case:
-    """Return the case of a number: `normal` like task data, `scales` of any size and centre, or `ragged` batches."""
+    """Draw a case. `mode`: "normal", "scales" (images of any scale and centre) or "ragged" (a smaller last batch)."""
     draws = np.random.default_rng([rng_seed, *mode.encode()])
     pick = lambda *choices: choices[draws.integers(len(choices))]  # noqa: E731
     ragged = mode == "ragged"
@@ -195,8 +195,8 @@ def drawn(mode: str, rng_seed: int) -> Case:
         pools=int(draws.integers(0, 4)),
         classes=int(draws.integers(2, 6)),
     )
-    least = 1 << min(host.pools, host.levels)
-    sides = (int(draws.integers(least, least + 9)), int(draws.integers(least, least + 9)))
+    least_side = 1 << min(host.pools, host.levels)
+    sides = (int(draws.integers(least_side, least_side + 9)), int(draws.integers(least_side, least_side + 9)))
     seeds: list[Seed] = [
         (pick(-1, *range(len(BLUEPRINTS))), pick(*STAGES), pick(*Algorithm), pick(0.0, 0.3, 1.0), pick(True, False))
         for _ in range(2 * host.levels)
@@ -226,17 +226,17 @@ def case(
 
 
 class Kinks(TorchFunctionMode):
-    """Record how close each ReLU input is to 0 and each winner of a pool to the second; flip one of these decisions.
+    """Record the decisions of ReLU and pooling that are nearest to a tie; flip one of these decisions.
 
-    Where a rounding error decides on which side an input lies, both sides are right.
+    If a rounding error decides on which side an input lies, both sides are right.
     """
 
-    def __init__(self, flipped: tuple[int, int] | None = None, nearest: int = 300) -> None:
-        """`flipped`: the number of a call, and the index of a ReLU input or of a pooling window."""
+    def __init__(self, flipped_index: tuple[int, int] | None = None, nearest_distances: int = 300) -> None:
+        """`flipped_index`: the number of a call, and the index of a ReLU input or of a pooling window."""
         super().__init__()
         self.margins: list[tuple[float, tuple[int, int]]] = []  # margin, in root mean squares of its channel; place
-        self._flipped = flipped
-        self._nearest = nearest
+        self._flipped = flipped_index
+        self._nearest = nearest_distances
         self._calls = 0
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -245,31 +245,36 @@ class Kinks(TorchFunctionMode):
         call = self._calls
         x = args[0]
         self._calls += 1
-        chosen = self._flipped[1] if self._flipped and self._flipped[0] == call else None
-        return self._relu(call, x, chosen) if func is F.relu else self._pool(call, x, chosen)
+        flipped_element = self._flipped[1] if self._flipped and self._flipped[0] == call else None
+        return self._relu(call, x, flipped_element) if func is F.relu else self._pool(call, x, flipped_element)
 
-    def _relu(self, call: int, x: torch.Tensor, chosen: int | None) -> torch.Tensor:
+    def _relu(self, call: int, x: torch.Tensor, flipped_element: int | None) -> torch.Tensor:
         self._note(call, x.detach().abs(), x.detach())
         active = x.detach() > 0
-        if chosen is not None:
-            active[np.unravel_index(chosen, active.shape)] ^= True
+        if flipped_element is not None:
+            active[np.unravel_index(flipped_element, active.shape)] ^= True
         return torch.where(active, x, 0.0 * x)
 
-    def _pool(self, call: int, x: torch.Tensor, chosen: int | None) -> torch.Tensor:
+    def _pool(self, call: int, x: torch.Tensor, flipped_element: int | None) -> torch.Tensor:
         b, c, height, width = x.shape
-        tall = height // 2
-        wide = width // 2
-        windows = x[:, :, : 2 * tall, : 2 * wide].reshape(b, c, tall, 2, wide, 2).permute(0, 1, 2, 4, 3, 5).flatten(4)
-        values, places = windows.detach().topk(2)
+        half_height = height // 2
+        half_width = width // 2
+        windows = (
+            x[:, :, : 2 * half_height, : 2 * half_width]
+            .reshape(b, c, half_height, 2, half_width, 2)
+            .permute(0, 1, 2, 4, 3, 5)
+            .flatten(4)
+        )
+        values, window_indices = windows.detach().topk(2)
         self._note(call, values[..., 0] - values[..., 1], x.detach())
         winners = windows.detach().argmax(4)
-        if chosen is not None:
-            index = np.unravel_index(chosen, winners.shape)
-            winners[index] = places[index][places[index] != winners[index]][0]
+        if flipped_element is not None:
+            index = np.unravel_index(flipped_element, winners.shape)
+            winners[index] = window_indices[index][window_indices[index] != winners[index]][0]
         return windows.gather(4, winners[..., None])[..., 0]
 
     def _note(self, call: int, margins: torch.Tensor, x: torch.Tensor) -> None:
-        """Keep the smallest margins, except those of exactly 0: behind dead units float32 is as exact.
+        """Record the smallest distances from a tie, except those of exactly 0, which occur behind dead units.
 
         Channels are the second axis of images, and the last two axes of a seed's features.
         """
@@ -290,10 +295,9 @@ KINDS = ("near", "by one flip", "UNEXPLAINED")
 class Compared:
     """The errors of one network against float64, and against float64 with the best flip, if one was tried.
 
-    `torch`: the error of float32 torch. If the kernel's error exceeds `times` this, `torch` is raised to the median of
-    its errors on 16 nearby cases, because the rounding errors of one network may cancel by luck. `floor`: the relative
-    error that float32 has in a sum of some thousand terms that cancel, such as the gradient of a convolution in front
-    of batch norm.
+    `torch`: the error of torch in float32. If the kernel's error exceeds `times` that error, `torch` is raised to the
+    median of torch's errors on 16 nearby cases, because rounding errors may cancel by luck. `floor`: the relative error
+    that float32 has in a sum of some thousand terms that cancel, such as the gradient of a convolution.
     """
 
     network: int
@@ -311,10 +315,10 @@ class Compared:
         return "by one flip" if self.flipped is not None and self.flipped <= bound else "UNEXPLAINED"
 
     def __str__(self) -> str:
-        flipped = self.flipped if self.flipped is None else format(self.flipped, ".1e")
+        flip_text = self.flipped if self.flipped is None else format(self.flipped, ".1e")
         return (
             f"network {self.network} {self.kind}: kernel {self.kernel:.1e}, torch float32 {self.torch:.1e}, "
-            f"with one flip {flipped}"
+            f"with one flip {flip_text}"
         )
 
 
@@ -322,21 +326,23 @@ def compared(case: Case, kernel: HostKernel) -> Iterator[Compared]:
     """Yield the errors of each network, trained by the kernel and by torch in float32, against float64."""
     kinks = Kinks()
     reference = case.in_float64(kinks)
-    theirs = case.by_torch()
-    mine = case.by_kernel(kernel)
+    torch_trained = case.by_torch()
+    kernel_trained = case.by_kernel(kernel)
     for network in range(2):
         rows = slice(network, network + 1)
-        comparison = Compared(network, difference(mine, reference, rows), difference(theirs, reference, rows))
+        comparison = Compared(
+            network, difference(kernel_trained, reference, rows), difference(torch_trained, reference, rows)
+        )
         if comparison.kind != "near":
             neighbours = map(case.nearby, range(16))
-            usual = float(
+            usual_rounding = float(
                 np.median([difference(neighbour.by_torch(), neighbour.in_float64(), rows) for neighbour in neighbours])
             )
-            comparison = replace(comparison, torch=max(comparison.torch, usual))
+            comparison = replace(comparison, torch=max(comparison.torch, usual_rounding))
         for _, place in kinks.margins if comparison.kind != "near" else ():
-            flipped = difference(mine, case.in_float64(Kinks(place, 1)), rows)
-            if comparison.flipped is None or flipped < comparison.flipped:
-                comparison = replace(comparison, flipped=flipped)
+            flip_difference = difference(kernel_trained, case.in_float64(Kinks(place, 1)), rows)
+            if comparison.flipped is None or flip_difference < comparison.flipped:
+                comparison = replace(comparison, flipped=flip_difference)
             if comparison.kind == "by one flip":
                 break
         yield comparison

@@ -19,16 +19,16 @@ def _sgd(values: list[torch.Tensor], *other_lists: list[torch.Tensor], **_rule: 
     """Check, as CUDA's kernel does, that the tensors of all lists are dense and have the same layout."""
     for value, *companions in zip(values, *other_lists, strict=True):
         assert value.is_contiguous()
-        for other in companions:
-            assert (other.device, other.dtype) == (value.device, value.dtype)
-            assert (other.shape, other.stride()) == (value.shape, value.stride())
+        for companion in companions:
+            assert (companion.device, companion.dtype) == (value.device, value.dtype)
+            assert (companion.shape, companion.stride()) == (value.shape, value.stride())
 
 
 _SHAPES.impl("_fused_sgd_", _sgd)
 
 
 class Calls(TorchDispatchMode):
-    """Record the torch calls inside this context: (name, such as "aten.add_.Tensor"; tensors among its arguments)."""
+    """Record the torch calls inside this context as (name, tensors); a name is like "aten.add_.Tensor"."""
 
     def __init__(self) -> None:
         super().__init__()

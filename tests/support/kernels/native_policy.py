@@ -50,7 +50,7 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn, least_hidden: int = 1) -> Case:
-    """Draw a network of any kind, with widths below, at and above a whole number of vectors."""
+    """Draw a network of any kind, with widths below, at and above a multiple of the vector length."""
     heads = draw(st.lists(st.integers(1, 9), min_size=0, max_size=6).map(tuple))
     shape = Shape(
         observation_width=draw(st.integers(1, 70)),
@@ -71,15 +71,15 @@ def cases(draw: st.DrawFn, least_hidden: int = 1) -> Case:
 
 
 def networks(shape: Shape, key: int, loaded_library: ctypes.CDLL | None = None) -> tuple[WidePolicy, NativePolicy]:
-    """Return both policies with the same random weights, far from the symmetric ones that a network starts with."""
-    wide = WidePolicy(shape, RngPath(key))
+    """Return both policies with the same random weights, far from the symmetric weights of a new network."""
+    wide_policy = WidePolicy(shape, RngPath(key))
     policy = NativePolicy(shape, RngPath(key), loaded_library or library.load(BUILT[0]))
     rng = np.random.default_rng(key)
-    for weight in wide.weights.values():
+    for weight in wide_policy.weights.values():
         noise = rng.standard_normal(weight.shape) / np.sqrt(weight.shape[-1] + 10)
         weight[...] = (weight + noise).astype(np.float32)
-    write(wide, policy)
-    return wide, policy
+    write(wide_policy, policy)
+    return wide_policy, policy
 
 
 class Fixed:
@@ -89,13 +89,13 @@ class Fixed:
         self._masks = masks
         self._sizes = shape.head_sizes
 
-    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
+    def mask(self, head: int, choices: np.ndarray) -> np.ndarray:
         return self._masks[:, head, : self._sizes[head]]
 
 
-def write(wide: WidePolicy, policy: NativePolicy) -> None:
+def write(wide_policy: WidePolicy, policy: NativePolicy) -> None:
     """Copy the weights of the torch policy into the native one."""
-    for name, weight in wide.weights.items():
+    for name, weight in wide_policy.weights.items():
         policy.weights[name][...] = weight
     policy.changed()
 

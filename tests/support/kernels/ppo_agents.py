@@ -24,7 +24,7 @@ def make_agent(
     policy: dict[str, Any],
     **ppo: float,
 ) -> PPOAgent:
-    """An agent that sees `width` numbers and has heads `names` with `sizes` choices; continuous ones without sizes."""
+    """Make an agent with `width` observations and a head per name; without `sizes` its actions are continuous."""
     return PPOAgent(
         AgentSpec(
             observation_width=width,

@@ -31,7 +31,7 @@ def design(replicates: int, comparisons: int = 1, **changes: object) -> Design:
         for n in range(comparisons, 0, -1)
         if replicates in NOMINAL
     )
-    plain = Design(
+    default_design = Design(
         outcome_over="evaluation",
         test="t",
         alpha=0.05,
@@ -46,7 +46,7 @@ def design(replicates: int, comparisons: int = 1, **changes: object) -> Design:
         anytime_after=None,
         evidence=20.0,
     )
-    return msgspec.structs.replace(plain, **changes)
+    return msgspec.structs.replace(default_design, **changes)
 
 
 def open_ended(**changes: object) -> Design:
@@ -71,9 +71,10 @@ def compared(
     complete: int | None = None,
     **changes: object,
 ) -> Comparison:
-    """Compare a - b of the first comparison of `rule`. `complete`: replicates; by default all pairs and all lost ones.
+    """Compare a with b, in the first comparison of `rule`.
 
-    `changes`: `same_records`, `findings`, and fields of Question.
+    `complete`: the number of complete replicates; by default all pairs and lost replicates. `changes`: `same_records`,
+    `findings`, and fields of Question.
     """
     data = pairs if isinstance(pairs, Pairs | Samples) else Pairs.of(pairs)
     lost = lost or Lost()
@@ -97,7 +98,7 @@ def exploded(*groups):
 
 
 def lost(*halves):
-    """Return lost replicates, each given as (replicate, a, b); None is a failed run."""
+    """Return lost replicates from (replicate, a, b), in which None is a failed run."""
     return Lost(
         replicates=tuple(
             HalfPair(

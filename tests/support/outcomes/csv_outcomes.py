@@ -13,7 +13,7 @@ HEADER = ("group", "seed", "run", "outcome", "task", "cluster")
 
 
 def rows(a: Sequence[object], b: Sequence[object], *, task: str = "", first_seed: int = 0) -> list[dict[str, object]]:
-    """Return a row per run of the groups new and old, seed by seed."""
+    """Return one row for each run of the groups new and old, ordered by seed."""
     return [
         {"group": group, "seed": first_seed + place, "outcome": value} | ({"task": task} if task else {})
         for place, values in enumerate(zip(a, b, strict=True))
@@ -31,13 +31,13 @@ def csv_text(table: Iterable[Mapping[str, object]], *, header: str = "group,seed
     return "\n".join((header, *lines, ""))
 
 
-def scales(margin: float = 2.0, tasks: Sequence[str] = ("",), better: str = "higher") -> tuple[Scale, ...]:
-    return scales_of(tasks, margin, better=better)
+def scales(margin: float = 2.0, tasks: Sequence[str] = ("",), better_direction: str = "higher") -> tuple[Scale, ...]:
+    return scales_of(tasks, margin, better=better_direction)
 
 
 def drawn(pairs: int, effect: float, *, sd: float = 2.0, rng_seed: int = 1) -> tuple[list[float], list[float]]:
     """Return random outcomes of new and old, whose pairs have a correlation of about a half."""
     rng = np.random.default_rng(rng_seed)
-    common = 70.0 + sd * rng.standard_normal(pairs)
-    a, b = (common + sd * rng.standard_normal(pairs) for _ in range(2))
+    shared_part = 70.0 + sd * rng.standard_normal(pairs)
+    a, b = (shared_part + sd * rng.standard_normal(pairs) for _ in range(2))
     return [round(float(x) + effect, 3) for x in a], [round(float(x), 3) for x in b]

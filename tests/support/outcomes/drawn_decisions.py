@@ -2,7 +2,7 @@
 
 
 class Choices:
-    """Choices from bytes; zeros follow the last byte, so callers put the harmless option first."""
+    """Choices read from bytes. After the last byte all choices are 0, so callers put the harmless option first."""
 
     def __init__(self, data):
         self._bytes = iter(data)
@@ -14,5 +14,5 @@ class Choices:
         return options[self.number(len(options))]
 
     def order(self, options):
-        remaining = list(options)
-        return tuple(remaining.pop(self.number(len(remaining))) for _ in options)
+        options_left = list(options)
+        return tuple(options_left.pop(self.number(len(options_left))) for _ in options)

@@ -15,19 +15,20 @@ def item_columns(
     seed=1,
     groups=("new", "old"),
 ):
-    """Columns of all groups x runs x items x repeats; scores are 0/1, or normal with SD 1 if `graded`.
+    """Return columns for all groups x runs x items x repeats, with scores of 0/1, or normal ones if `graded`.
 
-    The first group's chances, or means, are `shift` above those of the others. `run_column`: ""; each group is one run.
+    Normal scores have an SD of 1. The chances, or means, of the first group are `shift` above the others. `run_column`:
+    the name of the column of runs; if it is "", each group is one run.
     """
     rng = np.random.default_rng(seed)
     difficulty = rng.beta(1.2, 1.2, items)
     columns = {"group": [], run_column: [], "question": [], "epoch": [], "outcome": []}
     for group in groups:
         for run in range(runs):
-            moved = difficulty + shift * (group == groups[0]) + rng.normal(0.0, run_sd)
+            item_levels = difficulty + shift * (group == groups[0]) + rng.normal(0.0, run_sd)
             for item in range(items):
                 for repeat in range(repeats):
-                    score = moved[item] + rng.normal() if graded else float(rng.random() < moved[item])
+                    score = item_levels[item] + rng.normal() if graded else float(rng.random() < item_levels[item])
                     for name, value in zip(columns, (group, run, item, repeat, score), strict=True):
                         columns[name].append(value)
     if repeats == 1:
@@ -36,14 +37,14 @@ def item_columns(
     return columns
 
 
-def without(columns, unwanted):
-    """The columns without the rows for which `unwanted` (a function of a row by column name) is true."""
+def without(columns, is_unwanted):
+    """Return the columns without the rows for which `is_unwanted` (a function of a row by column name) is true."""
     rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-    kept = [row for row in rows if not unwanted(row)]
-    return {name: [row[name] for row in kept] for name in columns}
+    kept_rows = [row for row in rows if not is_unwanted(row)]
+    return {name: [row[name] for row in kept_rows] for name in columns}
 
 
-def replaced(columns, name, of_row):
-    """The columns with other values of column `name`; `of_row`: a function of a row by column name."""
+def replaced(columns, name, value_of_row):
+    """Return the columns with new values of column `name`; `value_of_row`: a function of a row by column name."""
     rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
-    return {**columns, name: [of_row(row) for row in rows]}
+    return {**columns, name: [value_of_row(row) for row in rows]}

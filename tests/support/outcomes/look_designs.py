@@ -19,8 +19,8 @@ NOMINAL = {  # of looks 6, 10, 14, 20, by comparisons open; near the calibrated 
 
 def design(comparisons=(AB,), **changes):
     looks = changes.pop("looks", (6, 10, 14, 20))
-    nominal = {n: NOMINAL[n][-len(looks) :] if len(looks) > 1 else (0.05 / n,) for n in NOMINAL}
-    boundaries = tuple(Boundary(open=n, alpha=0.05 / n, nominal_p=nominal[n]) for n in range(len(comparisons), 0, -1))
+    nominal_p = {n: NOMINAL[n][-len(looks) :] if len(looks) > 1 else (0.05 / n,) for n in NOMINAL}
+    boundaries = tuple(Boundary(open=n, alpha=0.05 / n, nominal_p=nominal_p[n]) for n in range(len(comparisons), 0, -1))
     defaults = {"comparisons": tuple(comparisons), "adjusted": True, "looks": looks, "boundaries": boundaries}
     return msgspec.structs.replace(compared_designs.design(6), **defaults | changes)
 
@@ -45,7 +45,10 @@ def anytime(**changes):
 
 @st.composite
 def situations(draw):
-    """Draw a design, the pairs of its comparisons and a number of replicates; some are lost, some groups far apart."""
+    """Draw a design, pairs for its comparisons, and a number of replicates.
+
+    Some replicates are lost, and some groups are far apart.
+    """
     comparisons = draw(st.sampled_from([(AB,), (AB, AC), (AB, AC, BC)]))
     kind = draw(st.sampled_from(["looks", "open-ended", "extended"]))
     drawn_design = design(comparisons, early_stop=draw(st.booleans()), adjusted=draw(st.booleans()))
@@ -57,8 +60,8 @@ def situations(draw):
     means = draw(st.lists(st.sampled_from([50.0, 50.5, 52.0, 58.0]), min_size=3, max_size=3))
     sd = draw(st.sampled_from([0.2, 1.0, 4.0]))
     outcomes = {name: mean + sd * rng.standard_normal(26) for name, mean in zip("abc", means, strict=True)}
-    lost = draw(st.sets(st.integers(0, 25), max_size=6))
-    replicates = [r for r in range(26) if r not in lost]
+    lost_replicates = draw(st.sets(st.integers(0, 25), max_size=6))
+    replicates = [r for r in range(26) if r not in lost_replicates]
     pairs = {
         contrast: compared_designs.pairs_of(
             outcomes[contrast.a][replicates], outcomes[contrast.b][replicates], replicates

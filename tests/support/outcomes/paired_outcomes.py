@@ -16,5 +16,5 @@ def columns(rows: Iterable[tuple[float, float]]) -> tuple[list[float], list[floa
 
 
 def varied(values: Iterable[float]) -> bool:
-    """True if the standard deviation is too large to be rounding."""
+    """Return whether the standard deviation is larger than rounding errors."""
     return bool(np.std(list(values)) > 0.01)

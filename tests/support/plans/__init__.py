@@ -1,1 +1,1 @@
-"""Requests, machines and plans that are made up, and orders of workers."""
+"""Fictitious requests, machines and plans, and worker orders."""

@@ -25,18 +25,26 @@ def machine(cores: int) -> Machine:
 
 def plan(cores: int = 2, groups: tuple[str, ...] = ("a", "b"), **settings) -> Plan:
     """Return the plan of a small experiment; `settings` are fields of ResolvedExperiment."""
-    small = {"slots": ("early",), "n_envs": 1, "episodes": 2, "steps": 2, "seeds": 1, "eval_episodes": 1, "margin": 2.0}
+    small_settings = {
+        "slots": ("early",),
+        "n_envs": 1,
+        "episodes": 2,
+        "steps": 2,
+        "seeds": 1,
+        "eval_episodes": 1,
+        "margin": 2.0,
+    }
     experiment = ResolvedExperiment(
         name="fake",
         groups=tuple(Group(name=name, settings=GroupSettings()) for name in groups),
         devices=tuple(f"cpu:{i}" for i in range(cores)),
-        **(small | settings),
+        **(small_settings | settings),
     )
     return plan_of(experiment)
 
 
 def plan_of(experiment: ResolvedExperiment) -> Plan:
-    """Return the plan of an experiment that has its devices."""
+    """Return the plan of a resolved experiment on a machine with as many cores as it has devices."""
     return make_plan(experiment, machine(len(experiment.devices)))[0]
 
 

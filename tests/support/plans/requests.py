@@ -36,7 +36,7 @@ def machine(cores: int = 2, gpus: int = 0, **changes: object) -> Machine:
         Device(name=f"cuda:{i}", title="H200", uuid=f"GPU-{i}", memory_bytes=1 << 37, step_s=0.01) for i in range(gpus)
     ]
     devices += [Device(name=f"cpu:{i}", title="", uuid="", memory_bytes=1 << 33) for i in range(cores)]
-    fictitious = Machine(
+    default_machine = Machine(
         torch_version="2.13",
         cuda_build="13.0" if gpus else "",
         devices=tuple(devices),
@@ -49,7 +49,7 @@ def machine(cores: int = 2, gpus: int = 0, **changes: object) -> Machine:
         task_problem="",
         gpu_problem="",
     )
-    return msgspec.structs.replace(fictitious, **changes)
+    return msgspec.structs.replace(default_machine, **changes)
 
 
 def group(name: str, **settings: object) -> Group:
@@ -76,7 +76,7 @@ FACTS = TrainerFacts(
 
 
 def rehearsed(**facts: object) -> Machine:
-    """Return a machine that has rehearsed a trainer, with these facts; the outcome is an error in J."""
+    """Return a machine that has rehearsed a trainer with these facts; its outcome is an error in J."""
     outcome = Measure(name="outcome", label="error", unit="J", better="lower")
     measures = TaskMeasures(outcome=outcome, measures=(Measure(name="loss", label="Loss"),))
     tasks = (
@@ -86,8 +86,10 @@ def rehearsed(**facts: object) -> Machine:
     return machine(tasks=tuple(tasks), trainer=msgspec.structs.replace(FACTS, **facts))
 
 
-def planned(asked: AskedExperiment, facts: Machine) -> Plan:
-    return make_plan(resolve(asked, facts, "x", choose_eval_episodes(asked).eval_episodes), facts)[0]
+def planned(asked_experiment: AskedExperiment, facts: Machine) -> Plan:
+    return make_plan(
+        resolve(asked_experiment, facts, "x", choose_eval_episodes(asked_experiment).eval_episodes), facts
+    )[0]
 
 
 def asked(

@@ -18,9 +18,9 @@ def order(device: str = "cpu:0", uuid: str = "", **change: object) -> WorkerOrde
 _TABLES = ("policy", "ppo", "growth", "reward", "gym")
 
 
-def settings_from(changes: dict[str, Any], usual: dict[str, dict[str, Any]]) -> GroupSettings:
-    """Return settings of the tables `usual`, updated with those and the controller that it takes from `changes`."""
-    tables = {name: usual.get(name, {}) | changes.pop(name, {}) for name in _TABLES}
+def settings_from(changes: dict[str, Any], usual_tables: dict[str, dict[str, Any]]) -> GroupSettings:
+    """Return the settings in `usual_tables`, updated by `changes`, from which the used keys are removed."""
+    tables = {name: usual_tables.get(name, {}) | changes.pop(name, {}) for name in _TABLES}
     return msgspec.convert({"controller": {"name": changes.pop("controller", "ppo")}, **tables}, GroupSettings)
 
 
@@ -36,7 +36,7 @@ def run_order(
     controller: str | None = None,
     **changes: Any,
 ) -> RunSpec:
-    """Return the orders of a run of two short episodes in `n_envs` environments; `changes` name its task."""
+    """Return the RunSpec of two short episodes in `n_envs` environments; `changes`: other fields, such as the task."""
     ref = RunRef(
         name=f"{group}/{replicate}",
         group_id=group,

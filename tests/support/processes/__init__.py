@@ -1,1 +1,1 @@
-"""Child processes: started, waited for, left behind."""
+"""Start child processes, wait for them, and leave some behind."""

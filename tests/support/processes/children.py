@@ -9,7 +9,7 @@ TESTS = Path(__file__).resolve().parents[2]
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """Return this process's variables with `changes`; a child finds `support` and the packages of this checkout."""
+    """Return this process's environment variables with `changes`; children can import `support` and our packages."""
     return os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}"} | changes
 
 

@@ -1,4 +1,4 @@
-"""A stand-in for a node that does not see a folder: a command in a mount namespace where a tmpfs hides it."""
+"""Hide a folder from a command by a tmpfs in a mount namespace, as from a node that does not see the folder."""
 
 import shutil
 import subprocess

@@ -22,7 +22,7 @@ with open({pids!r}, "a") as file:
 
 @contextmanager
 def leftover_helpers(folder: Path) -> Iterator[str]:
-    """Yield code that leaves helpers; on exit, all are still running, and are killed."""
+    """Yield code that leaves helpers. On exit, check that all helpers are still running, and kill them."""
     file = folder / "pids"
     try:
         yield CODE.format(pids=str(file))

@@ -1,4 +1,4 @@
-"""Run a program from a simulated user's shell, directly and by a launch, and record what it inherits."""
+"""Run a program from a simulated user's shell, directly and by a launch, and record its environment."""
 
 import json
 import re
@@ -98,9 +98,9 @@ def in_a_users_shell(folder: Path, *arguments: str) -> subprocess.CompletedProce
 
 
 def inherited_facts(folder: Path, *flags: str, program: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return what the program inherits when the user starts it, and in each rehearsal and run of a launch with `flags`.
+    """Return the facts that the program inherits: from the shell, and in each rehearsal and run of a launch.
 
-    `program` is launched in the place of the default one.
+    `flags`: those of the launch. `program`: the launched program.
     """
     write(folder)
     in_a_users_shell(folder, sys.executable, "probe.py", "1", "1", str(folder), "alone")
@@ -125,16 +125,20 @@ def inherited_facts(folder: Path, *flags: str, program: str = "") -> tuple[dict[
         "it",
         *flags,
     )
-    (direct,) = map(json.loads, (folder / "alone").read_text().splitlines())
-    return direct, [json.loads(line) for line in (folder / "launched").read_text().splitlines()]
+    (direct_facts,) = map(json.loads, (folder / "alone").read_text().splitlines())
+    return direct_facts, [json.loads(line) for line in (folder / "launched").read_text().splitlines()]
 
 
 def named_on_the_page() -> set[str]:
-    """Return the variables that the page lists for a command."""
+    """Return the variables that the section "What a command sees" of the page lists."""
     (section,) = re.findall(r"^### What a command sees\n(.*?)^##", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     return set(re.findall(r"`([A-Z][A-Z_]+)`", section))
 
 
-def changed(direct: dict[str, str], launched: dict[str, str]) -> set[str]:
-    """Return the names of the variables that differ or that only one of both has."""
-    return {name for name in direct.keys() | launched.keys() if direct.get(name) != launched.get(name)}
+def changed(direct_facts: dict[str, str], launched_facts: dict[str, str]) -> set[str]:
+    """Return the names of the variables that differ, or that are set in only one of the two cases."""
+    return {
+        name
+        for name in direct_facts.keys() | launched_facts.keys()
+        if direct_facts.get(name) != launched_facts.get(name)
+    }

@@ -1,4 +1,4 @@
-"""Waits with a timeout: for a call in this process, and for a condition elsewhere."""
+"""Wait for a condition, or limit the time of a call."""
 
 import signal
 import time
@@ -10,10 +10,10 @@ from typing import TypeVar
 Answer = TypeVar("Answer")
 
 
-def eventually(ask: Callable[[], Answer], seconds: float = 600.0) -> Answer:
-    """Poll until the answer is true and return it; AssertionError after `seconds`."""
+def eventually(ask_once: Callable[[], Answer], seconds: float = 600.0) -> Answer:
+    """Poll `ask_once` until its answer is true, and return the answer; AssertionError after `seconds`."""
     deadline = time.monotonic() + seconds
-    while not (answer := ask()):
+    while not (answer := ask_once()):
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s"
         time.sleep(0.02)
     return answer
@@ -25,7 +25,7 @@ class TookTooLong(BaseException):
 
 @contextmanager
 def time_limit(seconds: int) -> Iterator[None]:
-    """Raise TookTooLong in the main thread after `seconds`, also out of a system call that waits."""
+    """Raise TookTooLong in the main thread after `seconds`, even if a system call is waiting."""
 
     def ring(number: int, frame: FrameType | None) -> None:
         raise TookTooLong

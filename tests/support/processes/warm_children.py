@@ -2,7 +2,7 @@
 
 `python -P own_packages.py PARENT MODULE …` still runs in a process of its own, with its own descriptors, variables and
 working directory. Two things differ: variables that are read when Python or torch is loaded have no effect, and the
-parent is a process that waits for the child. Tests of these two start children as usual.
+parent is a process that waits for the child. Tests that depend on these two things start children as usual.
 """
 
 import atexit
@@ -39,17 +39,20 @@ _variables_at_import = {name: os.environ.get(name) for name in ("PYTHONPATH", "P
 
 
 def _server() -> str:
-    """Return the address of the process that has imported torch; the first call starts it; it ends with this one."""
+    """Return the address of the process that has imported torch; the first call starts it.
+
+    It ends when this process ends.
+    """
     global _address
     with _STARTING:
         if not _address:
             _address = f"esper_ab-warm-{os.getpid()}"
-            (ours, theirs) = socket.socketpair()
-            ours.detach()  # closed by the end of this process alone
-            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening, theirs:
-                listening.bind(f"\0{_address}")
-                listening.listen(32)
-                for end in (listening, theirs):
+            (parent_socket, child_socket) = socket.socketpair()
+            parent_socket.detach()  # closed by the end of this process alone
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener, child_socket:
+                listener.bind(f"\0{_address}")
+                listener.listen(32)
+                for end in (listener, child_socket):
                     end.set_inheritable(True)
                 command = [
                     sys.executable,
@@ -57,8 +60,8 @@ def _server() -> str:
                     "-m",
                     "support.processes.warm_children",
                     _address,
-                    str(listening.fileno()),
-                    str(theirs.fileno()),
+                    str(listener.fileno()),
+                    str(child_socket.fileno()),
                 ]
                 os.posix_spawn(sys.executable, command, children.environment())
     return _address
@@ -109,7 +112,7 @@ class Popen(subprocess.Popen):
 
 
 def _fork() -> int:
-    """Like os.fork, with a child that is killed with its parent."""
+    """Fork like os.fork, but the child is killed when its parent ends."""
     parent = os.getpid()
     if not (pid := os.fork()):
         ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL)
@@ -144,14 +147,14 @@ def _run_program(path: str, arguments: list[str], env: dict[str, str], folder: s
     return status
 
 
-def _serve(listening: socket.socket, theirs: socket.socket) -> None:
+def _serve(listener: socket.socket, parent_socket: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    while theirs not in (ready := select.select([listening, theirs], [], [])[0]):
-        assert ready
-        connection = listening.accept()[0]
+    while parent_socket not in (ready_sockets := select.select([listener, parent_socket], [], [])[0]):
+        assert ready_sockets
+        connection = listener.accept()[0]
         if not _fork():
-            theirs.close()
-            listening.close()
+            parent_socket.close()
+            listener.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             request, fds, *_ = socket.recv_fds(connection, _MOST_BYTES, 3)
             if not (pid := _fork()):

@@ -42,7 +42,7 @@ def make_scored(
     name: str,
     returns: Sequence[float],
     *,
-    varied: Sequence[Varied] = (),
+    varied_constants: Sequence[Varied] = (),
     by_step: Sequence[float] = (0, 0, 0, 1.0),
     found_behaviour: FoundBehaviour | None = None,
     sha256: str = "",
@@ -54,7 +54,7 @@ def make_scored(
         returns=tuple((value - 0.5, value + 0.5) for value in returns),
         by_step=tuple(by_step),
         largest=3.0,
-        varied=tuple(varied),
+        varied=tuple(varied_constants),
         found=found_behaviour,
     )
 
@@ -69,12 +69,12 @@ def make_reward_audit(
     `outcomes`: those of two reference behaviours, then those of random schedules. `rewards`: by reward mode, the
     returns of the same behaviours and schedules.
     """
-    scored = [make_scored(*item) for item in rewards.items()] if isinstance(rewards, Mapping) else rewards
+    scored_rewards = [make_scored(*item) for item in rewards.items()] if isinstance(rewards, Mapping) else rewards
     question = RewardAuditQuestion(
         task="synthetic",
         data_dir="",
         slots=(),
-        rewards=tuple(scored_reward.reward for scored_reward in scored),
+        rewards=tuple(scored_reward.reward for scored_reward in scored_rewards),
         steps=STEPS,
         schedules=len(outcomes) - REFERENCES,
         hosts=2,
@@ -88,7 +88,7 @@ def make_reward_audit(
         arithmetic=Arithmetic(),
         torch_version="2",
         slots=slots,
-        scored=tuple(scored),
+        scored=tuple(scored_rewards),
         found_by_accuracy=None,
         behaviours=tuple(make_played(place, outcome) for place, outcome in enumerate(outcomes)),
     )

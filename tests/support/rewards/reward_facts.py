@@ -1,4 +1,4 @@
-"""Facts for the tests of rewards: by hand, at random, and from the golden cases."""
+"""Facts for tests of rewards: chosen, random, or of a golden case."""
 
 import json
 from dataclasses import replace
@@ -60,12 +60,12 @@ def _array(default, value, shape):
 
 
 def make_facts(shape=(1, 1), step=3, steps=25, **values):
-    """Return facts of `shape` [E, S]: an empty network at WAIT but for `values`.
+    """Return facts of `shape` [E, S]: those of an empty network at WAIT, with `values` in their place.
 
     Each value is a scalar or an array that broadcasts.
     """
-    unknown = values.keys() - _SEED.keys() - _STEP.keys()
-    assert not unknown, unknown
+    unknown_names = values.keys() - _SEED.keys() - _STEP.keys()
+    assert not unknown_names, unknown_names
     seeds = SeedFacts(**{name: _array(default, values.get(name, default), shape) for name, default in _SEED.items()})
     step_values = {name: _array(default, values.get(name, default), shape[:1]) for name, default in _STEP.items()}
     return StepFacts(seeds=seeds, step=step, steps=steps, **step_values)
@@ -112,10 +112,10 @@ def random_facts(rng, shape, step=3, steps=25):
 def take_envs(facts, index):
     """Return the facts of the environments `index`, in that order."""
 
-    def selected(part):
+    def selected_arrays(part):
         return {name: value[index] for name, value in vars(part).items() if isinstance(value, np.ndarray)}
 
-    return replace(facts, seeds=replace(facts.seeds, **selected(facts.seeds)), **selected(facts))
+    return replace(facts, seeds=replace(facts.seeds, **selected_arrays(facts.seeds)), **selected_arrays(facts))
 
 
 def _golden_potential_before(seed, settings):
@@ -131,7 +131,7 @@ def _golden_potential_before(seed, settings):
 def golden_case(case, mode):
     """Return facts [1, 1] and settings of a golden case.
 
-    None becomes NaN; WAIT has no slot; Phi_prev is as rewards.md says.
+    None becomes NaN; WAIT has no slot; the page rewards.md defines Phi_prev.
     """
     inputs = case["inputs"]
     settings = RewardSettings(mode=mode, **inputs["config"])

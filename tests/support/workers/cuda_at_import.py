@@ -1,4 +1,4 @@
-"""Modules of an entry whose import initialises CUDA, as a user's package may do that every Python of a machine loads.
+"""A worker's entry module that initialises CUDA when it is imported, as packages in a user's Python may do.
 
 The worker adds two numbers on its GPU, and writes the sum into RUN_DIR/WORKER.
 """

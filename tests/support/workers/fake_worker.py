@@ -63,7 +63,7 @@ TIMING = Timing(total_s=0.0, train_s=0.0, validate_s=0.0, decide_s=0.0, update_s
 
 
 def main(order: WorkerOrder) -> None:
-    """Entry point of a process: everything the real one does except torch."""
+    """Entry point of a worker process, which does the same as the real one but for torch."""
     process.redirect_output(Path(order.experiment_dir), order.log_file)
     process.ignore_signals()
     users_shell.enter(order.shell)
@@ -106,10 +106,10 @@ def hello(order):
 
 
 def _planted(order):
-    listed = [fault.split(":") for fault in os.environ.get(FAULT_VARIABLE, "").split(",") if fault]
+    planted_faults = [fault.split(":") for fault in os.environ.get(FAULT_VARIABLE, "").split(",") if fault]
     return {
         (kind, run, int(milestone))
-        for kind, run, milestone, *times in listed
+        for kind, run, milestone, *times in planted_faults
         if not times or order.incarnation <= int(times[0])
     }
 
@@ -124,11 +124,11 @@ def _serve(link, order):
 def _run(link, order: WorkerOrder, assign: Assign) -> bool:
     """Train and report one run; return False on a Stop message."""
     spec = assign.spec
-    start, damaged = take_up(order, assign)
+    start, damage_reports = take_up(order, assign)
     for milestone in range(start, spec.episodes + 2):
         link.send(Progress(run=spec.ref, milestone=milestone, step=1, phase=phase_of(spec, milestone)))
         if milestone == start:
-            report = Ready(run=spec.ref, warm_up_s=0.0, milestone=start, damaged=damaged)
+            report = Ready(run=spec.ref, warm_up_s=0.0, milestone=start, damaged=damage_reports)
         else:
             report = report_of(spec, milestone, save(link, order, spec, milestone))
         for kind, run, fault_milestone in sorted(_planted(order)):
@@ -147,8 +147,8 @@ def _answer(link, spec, milestone):
         message = link.receive()
         if isinstance(message, Stop):
             return message
-        mine = isinstance(message, Release | Cancel) and message.run_name == spec.ref.name
-        if mine and (isinstance(message, Cancel) or message.milestone == milestone):
+        is_for_this_run = isinstance(message, Release | Cancel) and message.run_name == spec.ref.name
+        if is_for_this_run and (isinstance(message, Cancel) or message.milestone == milestone):
             return message
 
 
@@ -175,7 +175,7 @@ def take_up(order, assign):
     spec = assign.spec
 
     def resume(data):
-        if data not in {state(spec, offered.milestone) for offered in assign.checkpoints}:
+        if data not in {state(spec, checkpoint.milestone) for checkpoint in assign.checkpoints}:
             raise Damaged("is no checkpoint of this run")
 
     if not learns(spec):
@@ -187,11 +187,11 @@ def phase_of(spec, milestone):
     return "warm-up" if milestone == 0 else "train" if milestone <= spec.episodes else "evaluate"
 
 
-def report_of(spec: RunSpec, milestone: int, saved=None):
+def report_of(spec: RunSpec, milestone: int, saved_checkpoint=None):
     if milestone == 0:
         return Ready(run=spec.ref, warm_up_s=0.0)
     if milestone <= spec.episodes:
-        return EpisodeFinished(run=spec.ref, record=episode(spec, milestone - 1), checkpoint=saved)
+        return EpisodeFinished(run=spec.ref, record=episode(spec, milestone - 1), checkpoint=saved_checkpoint)
     return Evaluated(run=spec.ref, record=evaluation(spec))
 
 
@@ -272,7 +272,7 @@ def _hang(link, report):
 
 
 def _send_noise(count, link, report):
-    """Send bad messages; one, as a flipped bit would make it, is tolerated."""
+    """Send bad messages. The coordinator tolerates a single one, because a flipped bit can cause it."""
     for _ in range(count):
         link._socket.send(b"\xc1 no message")
     return report
@@ -284,7 +284,7 @@ def _send_twice(link, report):
 
 
 def _scribble(link, report):
-    """Write to the journal, like a reward function that takes it for its own log."""
+    """Write to the journal, like a reward function that mistakes the journal for its own log."""
     with Path(os.environ[SCRIBBLE_VARIABLE]).open("ab") as journal:
         journal.write(b'{"reward": 1.0}\n')
     return report
@@ -306,13 +306,13 @@ def _remove(link, report):
 
 
 def _change_digest(link, report):
-    """Report another result than the planted one."""
+    """Report a digest other than that of the planted result."""
     return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, digest="e" * 64))
 
 
 def _make_nan(link, report):
-    broken = msgspec.structs.replace(report.record.envs[0], outcome=math.nan)
-    return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, envs=(broken,)))
+    broken_record = msgspec.structs.replace(report.record.envs[0], outcome=math.nan)
+    return msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, envs=(broken_record,)))
 
 
 def _make_large(link, report):

@@ -1,6 +1,6 @@
 """Hostile peers: frames that are almost messages, a worker that sends them, and strangers at a TCP port.
 
-All messages name a run of no experiment, so that a message that survives its mutation is refused, too.
+All messages name a run that no experiment has, so that a mutated message is refused even if it is valid.
 """
 
 import os
@@ -49,7 +49,7 @@ _BOMB_EVERY = 5000
 
 
 def frames(rng, count):
-    """`count` frames: one half mutated messages, the other random bytes, now and then a bomb."""
+    """Yield `count` frames: half of them mutated messages, half random bytes, and one in _BOMB_EVERY a bomb."""
     for index in range(count):
         if index % _BOMB_EVERY == 7:
             yield BOMBS[rng.randrange(len(BOMBS))]
@@ -83,7 +83,7 @@ def _mutated(rng):
 class HostileFirst(InlineLauncher):
     """A launcher of threads that calls `attack(order)` for the first incarnation of w00.
 
-    If that returns a worker, it takes the place of the real one.
+    If `attack` returns a worker, that worker replaces the real one.
     """
 
     def __init__(self, attack, transport="ipc"):
@@ -108,7 +108,7 @@ def rubbish(order):
 
 
 def confess(order):
-    """Entry of a worker that writes into $CONFESS_TO its secret, and whether others could read that."""
+    """Entry point of a worker that writes its secret, and whether other processes could read it, into $CONFESS_TO."""
     keys = link_keys.take(order.identity)
     link_keys._OWN[order.identity] = keys
     public_texts = [Path(f"/proc/self/{name}").read_bytes() for name in ("cmdline", "environ")]
@@ -154,26 +154,26 @@ def send_all(endpoint, identity, payloads, keys=None):
 
 def raw(endpoint, data):
     """Write `data` and read until the other end is silent or hangs up."""
-    received = b""
+    received_bytes = b""
     (host, _, port) = endpoint.removeprefix("tcp://").rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=5) as plain:
-        plain.settimeout(0.3)
+    with socket.create_connection((host, int(port)), timeout=5) as connection:
+        connection.settimeout(0.3)
         try:
-            plain.sendall(data)
-            while piece := plain.recv(4096):
-                received += piece
+            connection.sendall(data)
+            while piece := connection.recv(4096):
+                received_bytes += piece
         except OSError:
             pass
-    return received
+    return received_bytes
 
 
 def zmtp1(identity, message):
-    """Return what a ZMTP 1.0 peer sends: its name and a message, without any handshake."""
+    """Return the bytes that a ZMTP 1.0 peer sends: its name and a message, without any handshake."""
     return b"".join(struct.pack("BB", len(part) + 1, 0) + part for part in (identity, message))
 
 
 def stranger(endpoint, setup):
-    """Connect a DEALER that calls itself a worker, and send Hello; True if anything comes back."""
+    """Connect a DEALER that calls itself a worker, and send Hello; return whether it gets an answer."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as peer:
         peer.setsockopt(zmq.LINGER, 0)
         peer.setsockopt(zmq.IDENTITY, b"w00/1")

@@ -1,7 +1,7 @@
-"""Workers for the launcher contract, without torch; each acts by its name in the order.
+"""Workers for the launcher contract, without torch; the name in its order decides what a worker does.
 
 "ends" writes its order to RUN_DIR/order.json; "fails" raises; "waits" reports through the FIFO RUN_DIR/begun and lives
-until RUN_DIR/gate is opened for writing; "forks" leaves a child that waits so, and ends with status 7.
+until RUN_DIR/gate is opened for writing; "forks" leaves a child that waits like "waits", and ends with status 7.
 """
 
 import os
@@ -32,6 +32,6 @@ def main_in_thread(order: WorkerOrder) -> None:
         (folder / "gate").open().close()
         os._exit(0)
     else:
-        with (folder / "begun").open("w") as begun:
-            begun.write("!")
+        with (folder / "begun").open("w") as begun_file:
+            begun_file.write("!")
         (folder / "gate").open().close()

@@ -116,30 +116,34 @@ def question(reference: str, folder: Path, **changes: Any) -> TrainerQuestion:
 
 
 def spec(reference: str, experiment_dir: Path, settings: dict[str, Any], **changes: Any) -> RunSpec:
-    """Return the orders of a run.
+    """Return the RunSpec of a trainer's run.
 
     A Python trainer is copied into `experiment_dir`, as planning does.
     """
     path = Path(reference.removesuffix(":train"))
-    single = is_command(reference)
-    files = ("train.py",) if single else (path.name,)
-    if not single:
+    is_command_line = is_command(reference)
+    files = ("train.py",) if is_command_line else (path.name,)
+    if not is_command_line:
         (experiment_dir / "copy").mkdir(exist_ok=True)
         copy_files(path.parent, files, experiment_dir / "copy")
     folder = changes.pop("directory", path.parent)
     order = TrainerOrder(
         reference=reference,
         directory=str(folder),
-        outcome=changes.pop("outcome", "r.json:return" if single else "score"),
+        outcome=changes.pop("outcome", "r.json:return" if is_command_line else "score"),
         worst=changes.pop("worst", None),
-        folder=str(folder) if single else "copy",
+        folder=str(folder) if is_command_line else "copy",
         files=files,
-        sha256=source_sha256(folder if single else path.parent, files),
-        metrics=changes.pop("metrics", {} if single else {"Loss/train": "loss_train"}),
+        sha256=source_sha256(folder if is_command_line else path.parent, files),
+        metrics=changes.pop("metrics", {} if is_command_line else {"Loss/train": "loss_train"}),
         out="runs/a-0/out",
-        resumes=changes.pop("resumes", not single),
+        resumes=changes.pop("resumes", not is_command_line),
     )
-    defaults: dict[str, Any] = {"episodes": 1 if single else 3, "eval_episodes": 1 if single else 3, "rng_seed": 0}
+    defaults: dict[str, Any] = {
+        "episodes": 1 if is_command_line else 3,
+        "eval_episodes": 1 if is_command_line else 3,
+        "rng_seed": 0,
+    }
     return run_order(
         GroupSettings(trainer=settings),
         mode="",

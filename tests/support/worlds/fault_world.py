@@ -57,7 +57,7 @@ _FORBIDDEN = ("dropped_pair", "inexact_resume")  # these faults leave a replicat
 
 @dataclass(frozen=True, kw_only=True)
 class Blow:
-    """A signal from outside, to "coordinator" or a worker by name, once the journal has this many bytes."""
+    """A signal from outside, sent to `victim` ("coordinator" or a worker) once the journal has `at_bytes` bytes."""
 
     at_bytes: int
     victim: str
@@ -119,16 +119,21 @@ def _of_coordinator(rng: random.Random) -> Death:
 
 
 def _of_worker(rng: random.Random, incarnation: int, stops: bool) -> Death:
-    """Draw the death of a worker; every second incarnation gets past one milestone before it."""
+    """Draw the death of a worker; every second incarnation dies after its first milestone."""
     place = rng.choice([place for place in PLACES if not place.startswith("journal")])
     calls = {"checkpoint sync": 2, "send": 8}.get(place, 1)  # for one milestone, at most
-    least = 1 if incarnation % 2 else calls + 1
+    least_calls = 1 if incarnation % 2 else calls + 1
     cause = "SIGSTOP" if stops else rng.choice(_SIGNALS)
-    return Death(place=place, n=rng.randint(least, least + 2 * calls), moment=_moment(rng, place), cause=cause)
+    return Death(
+        place=place, n=rng.randint(least_calls, least_calls + 2 * calls), moment=_moment(rng, place), cause=cause
+    )
 
 
 def _moment(rng: random.Random, place: str) -> str:
-    """Only a write has a middle; a message of several frames is cut before and after each of them."""
+    """Draw the moment of a death.
+
+    Only a write has a middle; a message of several frames can be cut between two frames.
+    """
     return rng.choice(_MOMENTS if place.endswith("write") else ("before", "after"))
 
 
@@ -154,7 +159,7 @@ def live(world: World, experiment_dir: Path, expected_hash: str) -> Outcome:
 
 
 def _one_life(experiment_dir: Path, variables: dict[str, str], progress: tuple[list[Blow], Outcome]) -> int | None:
-    """Run one coordinator and return its exit status; its session must be empty soon after."""
+    """Run one coordinator and return its exit status; check that all processes of its session end soon after."""
     blows, outcome = progress
     _begin(experiment_dir)
     life = outcome.lives
@@ -171,11 +176,11 @@ def _one_life(experiment_dir: Path, variables: dict[str, str], progress: tuple[l
             command, env=children.environment(**variables), stderr=errors, start_new_session=True
         )
     try:
-        begun = time.monotonic()
+        begin_s = time.monotonic()
         patience_s = _PATIENCE_S
         while process.poll() is None:
             patience_s = max(patience_s, _PATIENCE_S * crowding())
-            assert time.monotonic() < begun + patience_s, f"life {life} did not end within {patience_s:.0f} s"
+            assert time.monotonic() < begin_s + patience_s, f"life {life} did not end within {patience_s:.0f} s"
             if blows and _size(experiment_dir) >= blows[0].at_bytes:
                 outcome.blows += [blow for blow in [blows.pop(0)] if _strike(blow, process.pid, experiment_dir)]
             time.sleep(_POLL_S)
@@ -191,7 +196,7 @@ def _one_life(experiment_dir: Path, variables: dict[str, str], progress: tuple[l
 
 
 def _begin(experiment_dir: Path) -> None:
-    """Make the directory, and clear it first if its journal has no complete line."""
+    """Make the directory; if it has a journal without a complete line, empty the directory first."""
     journal = experiment_dir / JOURNAL_NAME
     if journal.exists() and b"\n" not in journal.read_bytes():
         shutil.rmtree(experiment_dir)
@@ -207,8 +212,8 @@ def _size(experiment_dir: Path) -> int:
 
 def _strike(blow: Blow, coordinator: int, experiment_dir: Path) -> bool:
     """Kill the victim of a blow; return False if it is not alive."""
-    started = [event for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]
-    pids = {"coordinator": coordinator} | {event.worker: event.pid for event in started}
+    starts = [event for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]
+    pids = {"coordinator": coordinator} | {event.worker: event.pid for event in starts}
     if str(pids.get(blow.victim)) not in {survivor.partition(":")[0] for survivor in alive_in_session(coordinator)}:
         return False
     os.kill(pids[blow.victim], signal.SIGKILL)
@@ -257,26 +262,28 @@ def check(experiment_dir: Path, expected_hash: str) -> list[AnyEvent]:
 def check_records(events: Sequence[AnyEvent]) -> None:
     """Check that every planned milestone of every run is recorded once, in order, before it is released."""
     assert isinstance(events[0], ExperimentStarted)
-    recorded: dict[str, int] = {}
+    last_milestones: dict[str, int] = {}
     count = Counter[tuple[str, int]]()
     specs = {spec.ref.name: spec for block in events[0].plan.blocks for spec in block.runs}
     for event in events:
         match event:
             case RunReady():
-                assert event.milestone <= max(0, recorded.setdefault(event.run.name, 0))
+                assert event.milestone <= max(0, last_milestones.setdefault(event.run.name, 0))
             case EpisodeRecorded() | RunEvaluated():
                 name = event.record.run.name
                 reached = event.record.episode + 1 if isinstance(event, EpisodeRecorded) else specs[name].episodes + 1
                 count[name, reached] += 1
-                assert recorded[name] == reached - 1, f"milestone {reached} of {name} after milestone {recorded[name]}"
-                recorded[name] = reached
+                assert last_milestones[name] == reached - 1, (
+                    f"milestone {reached} of {name} after milestone {last_milestones[name]}"
+                )
+                last_milestones[name] = reached
             case MilestoneReleased():
                 for name in event.runs:
-                    assert recorded[name] >= event.milestone, (
+                    assert last_milestones[name] >= event.milestone, (
                         f"milestone {event.milestone} of {name} was released unrecorded"
                     )
-    wanted = {(name, milestone) for name, spec in specs.items() for milestone in range(1, spec.episodes + 2)}
-    assert set(count) == wanted, f"lost: {sorted(wanted - set(count))}"
+    expected_records = {(name, milestone) for name, spec in specs.items() for milestone in range(1, spec.episodes + 2)}
+    assert set(count) == expected_records, f"lost: {sorted(expected_records - set(count))}"
     assert set(count.values()) == {1}, "recorded twice"
 
 
@@ -286,5 +293,5 @@ def check_files(experiment_dir: Path, events: Sequence[AnyEvent]) -> None:
         for checkpoint in run.checkpoints[-1:]:
             data = (experiment_dir / checkpoint.file).read_bytes()
             assert (len(data), hashlib.sha256(data).hexdigest()) == (checkpoint.size_bytes, checkpoint.sha256)
-    unfinished = [path.name for path in experiment_dir.rglob(".*") if path.is_file() and path.name != ".lock"]
-    assert not unfinished, unfinished
+    unfinished_files = [path.name for path in experiment_dir.rglob(".*") if path.is_file() and path.name != ".lock"]
+    assert not unfinished_files, unfinished_files

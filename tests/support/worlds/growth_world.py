@@ -1,4 +1,4 @@
-"""A stand-in for the network without tensors, which is sufficient for whole episodes."""
+"""A stand-in for the network, without tensors, on which whole episodes can be played."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BLUEPRINTS = ("norm", "conv_light", "conv_heavy")
 
 @dataclass
 class NumberGraft:
-    """Tracks which slots hold a module and refuses impossible changes."""
+    """A network that only records which slots hold a module, and refuses impossible changes."""
 
     modules: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)  # (blueprint, algorithm)
     broken: bool = False  # the next germination fails
@@ -52,8 +52,8 @@ def make_lifecycle(n_envs: int = 1, steps: int = 25, gates: str = "permissive", 
 def measure(lifecycle: Lifecycle, rng: np.random.Generator) -> Measurement:
     """Return the measurement of a host that learns slowly, and of seeds with contributions from harmful to helpful."""
     shape = lifecycle.table.alpha.shape
-    previous = np.nan_to_num(lifecycle.val_acc, nan=20.0)
-    val_acc = np.clip(previous + rng.normal(0.1, 0.6, shape[0]), 0.0, 100.0)
+    previous_accuracy = np.nan_to_num(lifecycle.val_acc, nan=20.0)
+    val_acc = np.clip(previous_accuracy + rng.normal(0.1, 0.6, shape[0]), 0.0, 100.0)
     contribution = np.where(lifecycle.table.alpha > 0.0, rng.normal(1.0, 3.0, shape), np.nan)
     loss = 2.3 - val_acc / 50.0
     return Measurement(
@@ -92,7 +92,7 @@ class Episode:
         self.signals = Signals.unknown(len(self.lifecycle.alive))
 
     def view(self, step: int, measurement: Measurement | None = None) -> DecisionView:
-        """Measure, record, and return what a controller would see."""
+        """Measure the host, record the measurement, and return the controller's view."""
         measurement = measurement or measure(self.lifecycle, self.rng)
         self.measurement = measurement
         self.lifecycle.record(measurement)
@@ -136,7 +136,7 @@ class Episode:
 
 
 def decision(**heads: int) -> np.ndarray:
-    """Return one environment's decision [1, head] from named heads; the others are 0."""
+    """Return one environment's decision [1, head] from named heads; heads that are not named are 0."""
     row = np.zeros((1, len(HEADS)), dtype=np.int64)
     for head, value in heads.items():
         row[0, HEADS.index(head)] = value

@@ -33,7 +33,7 @@ def checkpoint(run, milestone):
 
 
 class SimulatedWorker:
-    """A worker as the coordinator knows it, without process or socket; it acts when the world lets it."""
+    """A worker without process or socket, which acts when the world lets it."""
 
     def __init__(self, order):
         self.order = order
@@ -53,12 +53,12 @@ class SimulatedWorker:
 
     @property
     def is_waiting(self):
-        """True if it has reported a milestone and has not been released from it."""
+        """Return whether the worker has reported a milestone and has not been released from it."""
         return self.assign is not None and self.milestone is not None and not self.working
 
     @property
     def next_report(self):
-        """Return (run, milestone) of its next report."""
+        """Return (run, milestone) of the worker's next report."""
         return self.run, 0 if self.milestone is None else self.milestone + 1
 
     def receive(self, message):
@@ -98,7 +98,7 @@ class SimulatedWorker:
         return Progress(run=spec.ref, milestone=milestone, step=1, phase=phase_of(spec, milestone))
 
     def starts(self):
-        """Return the milestones from which it could resume, newest first, and 0 for the beginning."""
+        """Return the milestones from which the worker could resume, newest first, and 0 for the beginning."""
         return [checkpoint.milestone for checkpoint in self.assign.checkpoints] + [0]
 
     def ready(self, milestone):
@@ -112,8 +112,8 @@ class SimulatedWorker:
         self.working = False
         spec = self.assign.spec
         milestone = self.milestone
-        saved = checkpoint(self.run, milestone) if milestone <= spec.episodes else None
-        return self._add_report(report_of(spec, milestone, saved))
+        saved_checkpoint = checkpoint(self.run, milestone) if milestone <= spec.episodes else None
+        return self._add_report(report_of(spec, milestone, saved_checkpoint))
 
     def _add_report(self, report):
         self.reports.append(report)
@@ -126,11 +126,11 @@ class SimulatedWorker:
 class World:
     """A coordinator that executes commands on simulated workers and checks the invariants of each command."""
 
-    def __init__(self, plan, events=(), limits=None, at_once=100):
-        """`at_once`: how many workers may be starting."""
+    def __init__(self, plan, events=(), limits=None, start_limit=100):
+        """`start_limit`: the number of workers that may start at the same time."""
         self.plan = plan
-        self.at_once = at_once
-        self.waves = Waves(at_once)
+        self.at_once = start_limit
+        self.waves = Waves(start_limit)
         self.journal = [*events] or [started(plan)]
         self.recorded = fold(self.journal)  # what a reader of the journal would see
         self.durable = fold(self.journal)  # what would be left after a power cut
@@ -165,8 +165,8 @@ class World:
             self.waiting.discard(lane)
             previous_order = self.workers[lane].order
             self.launch(previous_order.lane, previous_order.worker)
-        starting = [worker for worker in self.workers.values() if not worker.hung and not worker.greeted]
-        assert len(starting) <= self.at_once
+        starting_workers = [worker for worker in self.workers.values() if not worker.hung and not worker.greeted]
+        assert len(starting_workers) <= self.at_once
 
     def order(self, lane, worker):
         return order(lane=lane, worker=worker, incarnation=self.started[worker] + 1)
@@ -185,8 +185,8 @@ class World:
 
     # --- performing, as the coordinator does ---
 
-    def perform(self, wanted):
-        for command in wanted:
+    def perform(self, new_commands):
+        for command in new_commands:
             if self.error is not None:
                 return
             match command:
@@ -197,10 +197,10 @@ class World:
                     for worker in self.workers.values():
                         if worker.identity == identity and not worker.hung:
                             worker.receive(message)
-                case commands.EndWorker(lane, reason, hung):
+                case commands.EndWorker(lane, reason, is_hung):
                     self.ended_workers.append(self.workers[lane])
                     self.waves.over(lane)
-                    self.perform(self.machine.lost(lane, reason or "was killed", "", hung=hung))
+                    self.perform(self.machine.lost(lane, reason or "was killed", "", hung=is_hung))
                 case commands.RestartWorker(lane):
                     order = self.workers[lane].order
                     self.queue(order.lane, order.worker)
@@ -238,7 +238,7 @@ class World:
             assert not self.recorded.runs[message.run_name].expected or "is set aside" in message.reason
 
     def check_barrier(self, run, milestone):
-        """No run works towards a milestone before all its partners have reached the previous one."""
+        """Check that no run works towards a milestone before all its partners have reached the previous one."""
         experiment = self.plan.experiment
         block = [self.durable.runs[spec.ref.name] for spec in self.durable.blocks[run.ref.replicate].runs]
         partners = [partner for partner in block if not partner.left_out]
@@ -249,8 +249,10 @@ class World:
         elif experiment.sync == "lockstep":
             assert min(partner.recorded for partner in partners) >= milestone
         if experiment.takes_turns and milestone <= run.spec.episodes:
-            at_work = [worker for worker in self.workers.values() if worker.working and worker.run != run.ref.name]
-            assert not [worker for worker in at_work if worker.milestone is not None]
+            training_workers = [
+                worker for worker in self.workers.values() if worker.working and worker.run != run.ref.name
+            ]
+            assert not [worker for worker in training_workers if worker.milestone is not None]
 
     # --- what may happen ---
 
@@ -309,9 +311,9 @@ class World:
         self.now += seconds
         self.lacking = max(0, self.lacking - 1)
         if not self.lacking:
-            due = self.delayed
+            delayed_lanes = self.delayed
             self.delayed = []
-            for lane in due:
+            for lane in delayed_lanes:
                 self.waves.ask(lane)
         for check in (self.machine.check_ended, self.machine.check_silent, self.machine.end_round):
             if self.error is None:
@@ -357,7 +359,7 @@ class World:
             self.in_peace()
         raise AssertionError("it does not end")
 
-    def resumed(self, keep):
-        """Return the world of another coordinator, which finds the first `keep` lines of the journal."""
-        continued = ExperimentContinued(versions={}, machine={}, code={})
-        return World(self.plan, [*self.journal[:keep], continued], self.limits)
+    def resumed(self, kept_lines):
+        """Return the world of another coordinator, which reads only the first `kept_lines` lines of the journal."""
+        continuation = ExperimentContinued(versions={}, machine={}, code={})
+        return World(self.plan, [*self.journal[:kept_lines], continuation], self.limits)

@@ -104,8 +104,8 @@ def make_session(**changes: Any) -> Session:
 
     Keywords change RunSpec fields, `mode`, `controller` and tables of settings.
     """
-    usual = {"reward": {"mode": changes.pop("mode", "shaped")}, "growth": {"batch_size": 64}}
-    settings = settings_from(changes, usual)
+    usual_tables = {"reward": {"mode": changes.pop("mode", "shaped")}, "growth": {"batch_size": 64}}
+    settings = settings_from(changes, usual_tables)
     modes = ("shaped", "simplified", "sparse", "minimal")
     fields = {"task": "synthetic", "slots": TASK.slots, "eval_reward_modes": modes}
     spec = run_order(settings, **fields | changes)

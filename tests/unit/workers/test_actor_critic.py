@@ -40,35 +40,37 @@ def test_no_two_weight_matrices_have_the_same_numbers():
 
 
 def test_an_orthogonal_matrix_has_orthonormal_rows_or_columns():
-    wide = orthogonal(3, 5, 2.0, RngPath(0))
-    tall = orthogonal(5, 3, 2.0, RngPath(0))
-    np.testing.assert_allclose(wide @ wide.T, 4.0 * np.eye(3), atol=1e-12)
-    np.testing.assert_allclose(tall.T @ tall, 4.0 * np.eye(3), atol=1e-12)
+    wide_matrix = orthogonal(3, 5, 2.0, RngPath(0))
+    tall_matrix = orthogonal(5, 3, 2.0, RngPath(0))
+    np.testing.assert_allclose(wide_matrix @ wide_matrix.T, 4.0 * np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(tall_matrix.T @ tall_matrix, 4.0 * np.eye(3), atol=1e-12)
 
 
 def test_the_forget_gates_of_the_memory_start_open():
-    initial = weights()
-    assert initial["lstm.bias_ih_l0"].tolist() == [0.0] * 16 + [1.0] * 16 + [0.0] * 32
-    biases = [weight for name, weight in initial.items() if "bias" in name and name != "lstm.bias_ih_l0"]
+    weight_arrays = weights()
+    assert weight_arrays["lstm.bias_ih_l0"].tolist() == [0.0] * 16 + [1.0] * 16 + [0.0] * 32
+    biases = [weight for name, weight in weight_arrays.items() if "bias" in name and name != "lstm.bias_ih_l0"]
     assert len(biases) == 12
     assert not any(bias.any() for bias in biases)
 
 
 def test_a_bias_setting_changes_only_the_bias_of_the_first_head():
     bias = (0.0, 0.5, -3.0, -1.0, 2.0, 0.25)
-    plain = weights()
-    biased = weights(first_bias=bias)
-    assert [name for name in plain if not np.array_equal(plain[name], biased[name])] == ["actor.0.logits.bias"]
-    assert biased["actor.0.logits.bias"].tolist() == list(bias)
+    plain_weights = weights()
+    biased_weights = weights(first_bias=bias)
+    assert [name for name in plain_weights if not np.array_equal(plain_weights[name], biased_weights[name])] == [
+        "actor.0.logits.bias"
+    ]
+    assert biased_weights["actor.0.logits.bias"].tolist() == list(bias)
 
 
 def test_rescaling_the_critic_scales_and_shifts_its_values():
-    fresh = policy()
+    fresh_policy = policy()
     memory = np.zeros((2, 4, 16), dtype=np.float32)
     observations = np.random.default_rng(0).standard_normal((4, 10)).astype(np.float32)
-    values_before = fresh.values(observations, memory)
-    fresh.rescale_values(3.0, -2.0)
-    np.testing.assert_allclose(fresh.values(observations, memory), values_before * 3.0 - 2.0, rtol=1e-5)
+    values_before = fresh_policy.values(observations, memory)
+    fresh_policy.rescale_values(3.0, -2.0)
+    np.testing.assert_allclose(fresh_policy.values(observations, memory), values_before * 3.0 - 2.0, rtol=1e-5)
 
 
 @pytest.mark.parametrize("changes", [{"hidden": 8}, {"memory": "none"}])

@@ -23,6 +23,6 @@ def test_finite_numbers_up_to_the_largest_outcome_are_accepted(values: np.ndarra
     assert flaw(values) == ("" if (np.abs(values) <= LARGEST_OUTCOME).all() else complaint)
 
 
-@pytest.mark.parametrize("huge", [np.float32(3e38), 1e300])
-def test_all_finite_accepts_numbers_with_overflowing_squares(huge: float) -> None:
-    assert all_finite(np.full(3, huge))
+@pytest.mark.parametrize("huge_number", [np.float32(3e38), 1e300])
+def test_all_finite_accepts_numbers_with_overflowing_squares(huge_number: float) -> None:
+    assert all_finite(np.full(3, huge_number))

@@ -14,7 +14,7 @@ def test_a_lap_of_the_stopwatch_has_only_the_times_of_its_phases() -> None:
             sum(range(1000))
     with pytest.raises(ZeroDivisionError), stopwatch.phase("update"):
         sum(range(1000)) / 0
-    began = time.monotonic()
+    begin_s = time.monotonic()
     timing = stopwatch.lap()
     assert timing.train_s > 0.0
     assert timing.update_s > 0.0
@@ -22,4 +22,4 @@ def test_a_lap_of_the_stopwatch_has_only_the_times_of_its_phases() -> None:
     assert timing.validate_s == timing.decide_s == 0.0
     next_timing = stopwatch.lap()
     assert next_timing.train_s == next_timing.update_s == 0.0
-    assert next_timing.total_s <= time.monotonic() - began
+    assert next_timing.total_s <= time.monotonic() - begin_s

@@ -64,11 +64,11 @@ class GrowthEnv:
         self._orders: dict[Bank, Orders] = {}
         for device in dict.fromkeys(spec.env_devices):
             envs = np.array([i for i, name in enumerate(spec.env_devices) if name == device], dtype=np.int64)
-            like = data[device].train.x
-            bank = Bank(spec.task, spec.slots, envs, spec.growth, like, spec.kernel)
+            template = data[device].train.x
+            bank = Bank(spec.task, spec.slots, envs, spec.growth, template, spec.kernel)
             contexts = data[device].of_contexts(spec.task)
             self._banks.append((bank, contexts))
-            self._orders[bank] = Orders(len(contexts[0].train.y), ahead=not is_cpu(like.device))
+            self._orders[bank] = Orders(len(contexts[0].train.y), ahead=not is_cpu(template.device))
         self._threads = ThreadPoolExecutor(len(self._banks), "device")  # creates threads only when there is work
         # Environment -> the bank that holds it, and its row there.
         self.homes: dict[int, tuple[Bank, int]] = {}
@@ -107,14 +107,14 @@ class GrowthEnv:
             facts = self.facts(decisions)
             self.execute(decisions)
         if self.epoch == self.steps:
-            everybody = all_true(self.n_envs)
-            view = replace(self._view, alive=~everybody)
-            return Happened(facts=facts, ended=everybody), view
+            all_envs = all_true(self.n_envs)
+            view = replace(self._view, alive=~all_envs)
+            return Happened(facts=facts, ended=all_envs), view
         was_alive = self.alive.copy()
         view = self.advance()
-        broken = was_alive & ~view.alive
-        penalty = np.where(broken, self.spec.reward.divergence_penalty, 0.0)
-        return Happened(facts=facts, ended=broken, penalty=penalty), view
+        diverged_mask = was_alive & ~view.alive
+        penalty = np.where(diverged_mask, self.spec.reward.divergence_penalty, 0.0)
+        return Happened(facts=facts, ended=diverged_mask, penalty=penalty), view
 
     def ends(self) -> Ended:
         """Return the end of every host's episode, including the held-out accuracy, and the lives of the seeds."""
@@ -157,7 +157,7 @@ class GrowthEnv:
         """Return {}, because every episode grows fresh hosts."""
         return {}
 
-    def take_up(self, carried: dict[str, Any]) -> Bools:
+    def take_up(self, carried_state: dict[str, Any]) -> Bools:
         """Return all False, because no host is mid-episode."""
         return all_false(self.n_envs)
 
@@ -177,9 +177,9 @@ class GrowthEnv:
         """
         self.epoch += 1
         measurement = self._measure()
-        broken = self.alive & ~measurement.finite
-        self.lifecycle.stop(broken)
-        self.diverged = self.diverged | broken
+        diverged_mask = self.alive & ~measurement.finite
+        self.lifecycle.stop(diverged_mask)
+        self.diverged = self.diverged | diverged_mask
         self.steps_done[self.alive] = self.epoch
         self.lifecycle.record(measurement)
         self._signals = self._signals.after(measurement, self.alive)
@@ -243,32 +243,38 @@ class GrowthEnv:
 
     def _measure(self) -> Measurement:
         shape = (self.n_envs, len(self.spec.slots))
-        out = {name: np.full(self.n_envs, np.nan) for name in ("train_loss", "train_acc", "val_loss", "val_acc")}
-        off = np.full(self.n_envs, np.nan)
+        measurements = {
+            name: np.full(self.n_envs, np.nan) for name in ("train_loss", "train_acc", "val_loss", "val_acc")
+        }
+        accuracy_off = np.full(self.n_envs, np.nan)
         contribution = np.full(shape, np.nan)
         interaction = np.zeros(shape)
         with self._stopwatch.phase("train"):
             trained = self._call_per_bank(self._train, self.alive)
         for envs, (loss, accuracy) in trained:
-            out["train_loss"][envs] = loss
-            out["train_acc"][envs] = accuracy
+            measurements["train_loss"][envs] = loss
+            measurements["train_acc"][envs] = accuracy
         with self._stopwatch.phase("validate"):
-            validated = self._call_per_bank(partial(self._pass, test=False), self.alive)
-        for envs, result in validated:
-            out["val_loss"][envs] = result.loss
-            out["val_acc"][envs] = result.real_accuracy
-            contribution[envs], off[envs], interaction[envs] = contributions(
+            validations = self._call_per_bank(partial(self._pass, test=False), self.alive)
+        for envs, result in validations:
+            measurements["val_loss"][envs] = result.loss
+            measurements["val_acc"][envs] = result.real_accuracy
+            contribution[envs], accuracy_off[envs], interaction[envs] = contributions(
                 result.active, result.accuracy, result.plan
             )
-        finite = np.isfinite(out["train_loss"]) & np.isfinite(out["val_loss"])
+        finite_mask = np.isfinite(measurements["train_loss"]) & np.isfinite(measurements["val_loss"])
         return Measurement(
-            **out, all_off_acc=off, contribution=contribution, interaction_sum=interaction, finite=finite
+            **measurements,
+            all_off_acc=accuracy_off,
+            contribution=contribution,
+            interaction_sum=interaction,
+            finite=finite_mask,
         )
 
     def _call_per_bank(
-        self, work: Callable[[Bank, list[DeviceData], Ints], list[tuple[Ints, T]]], among: Bools
+        self, work: Callable[[Bank, list[DeviceData], Ints], list[tuple[Ints, T]]], env_mask: Bools
     ) -> list[tuple[Ints, T]]:
-        """Call `work(bank, data by context, rows)` per bank with its rows in `among` [E]; return the results in order.
+        """Call `work(bank, data by context, rows)` per bank with its rows in `env_mask` [E]; return the results.
 
         For each context, `work` returns (positions in its rows, result), and this function returns (environments,
         result). CPU devices take turns, because small kernels keep the interpreter busy and threads would only contend
@@ -278,7 +284,7 @@ class GrowthEnv:
         """
         parts = []
         for bank, data in self._banks:
-            rows = np.flatnonzero(among[bank.envs])
+            rows = np.flatnonzero(env_mask[bank.envs])
             if len(rows):
                 parts.append((bank, data, rows))
         only_cpus = all(is_cpu(data[0].train.x.device) for _, data, _ in parts)
@@ -286,33 +292,33 @@ class GrowthEnv:
             results = [work(*part) for part in parts]
         else:
             results = list(self._threads.map(work, *zip(*parts, strict=True)))
-        of_envs = []
-        for (bank, _, rows), of_rows in zip(parts, results, strict=True):
-            of_envs += [(bank.envs[rows[at]], result) for at, result in of_rows]
-        return of_envs
+        results_by_envs = []
+        for (bank, _, rows), row_results in zip(parts, results, strict=True):
+            results_by_envs += [(bank.envs[rows[index]], result) for index, result in row_results]
+        return results_by_envs
 
     def _contexts(self, bank: Bank, data: list[DeviceData], rows: Ints) -> Iterator[tuple[DeviceData, Ints]]:
         """Yield, for each context found in `rows`, its data and its positions in `rows`."""
         contexts = self._shares.context[bank.envs[rows]]
-        for context, own in enumerate(data):
-            at = np.flatnonzero(contexts == context)
-            if len(at):
-                yield own, at
+        for context, own_data in enumerate(data):
+            index = np.flatnonzero(contexts == context)
+            if len(index):
+                yield own_data, index
 
     def _train(self, bank: Bank, data: list[DeviceData], rows: Ints) -> list[tuple[Ints, tuple[Floats, Floats]]]:
         envs = bank.envs[rows]
         table = self.lifecycle.table
-        drawn = self._orders[bank].of(self.epoch, envs, last=self.epoch == self.steps)
-        order = self._shares.among(envs, drawn)
+        drawn_orders = self._orders[bank].of(self.epoch, envs, last=self.epoch == self.steps)
+        order = self._shares.among(envs, drawn_orders)
         return [
-            (at, bank.train_epoch(table, rows[at], own.train, order[at]))
-            for own, at in self._contexts(bank, data, rows)
+            (index, bank.train_epoch(table, rows[index], own_data.train, order[index]))
+            for own_data, index in self._contexts(bank, data, rows)
         ]
 
     def _pass(self, bank: Bank, data: list[DeviceData], rows: Ints, *, test: bool) -> list[tuple[Ints, PassResult]]:
         """Measure the test split, or the validation split with all ablations."""
         results = []
-        for own, at in self._contexts(bank, data, rows):
-            split = own.test if test else own.validation
-            results.append((at, bank.measure(self.lifecycle.table, rows[at], split, ablate=not test)))
+        for own_data, index in self._contexts(bank, data, rows):
+            split = own_data.test if test else own_data.validation
+            results.append((index, bank.measure(self.lifecycle.table, rows[index], split, ablate=not test)))
         return results

@@ -95,8 +95,8 @@ class Growth(Kind):
 
     def step_s(self, questions: Questions, device: str) -> float:
         """Return the seconds of one optimiser step of the hosts; 0 if there are no hosts to time."""
-        asked = questions.hosts and questions.task in catalog.names(TASKS)
-        if asked:
+        has_hosts = questions.hosts and questions.task in catalog.names(TASKS)
+        if has_hosts:
             return preflight.step_s(questions, torch.device(device))
         return 0.0
 
@@ -111,8 +111,8 @@ class Growth(Kind):
         @functools.cache
         def data(task: Task, data_dir: str) -> dict[str, DeviceData]:
             splits = task.load(data_dir)
-            uploaded = {device: DeviceData.of(splits, device) for device in set(devices.values())}
-            return {name: uploaded[device] for name, device in devices.items()}
+            uploaded_data = {device: DeviceData.of(splits, device) for device in set(devices.values())}
+            return {name: uploaded_data[device] for name, device in devices.items()}
 
         def session(spec: RunSpec) -> Session:
             task = task_named(spec.task)
@@ -141,12 +141,12 @@ class Growth(Kind):
         for name in ("params_added", "fossilized", "pruned"):
             means[name] = float(np.mean([episode.measures[name] for episode in episodes]))
         accuracy = float(np.mean([episode.outcome for episode in episodes]))
-        diverged = sum(episode.failed for episode in episodes)
+        diverged_count = sum(episode.failed for episode in episodes)
         words = (
             f"held-out accuracy {accuracy:.2f} %, {means['params_added']:.0f} parameters added, "
-            f"{means['fossilized']:.1f} fossilised, {means['pruned']:.1f} pruned, {diverged} diverged"
+            f"{means['fossilized']:.1f} fossilised, {means['pruned']:.1f} pruned, {diverged_count} diverged"
         )
-        return {"held_out_accuracy": accuracy, **means, "diverged": diverged}, words
+        return {"held_out_accuracy": accuracy, **means, "diverged": diverged_count}, words
 
 
 KIND = Growth()

@@ -45,7 +45,7 @@ def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
     controllers = names(CONTROLLERS)
     facts = tuple(map(task_facts, tasks.values()))
     blueprints = names(BLUEPRINTS)
-    about = AboutTask(
+    task_report = AboutTask(
         tasks=facts,
         rewards=names(REWARDS),
         controllers=controllers,
@@ -53,18 +53,20 @@ def probe(questions: Questions, doing: Callable[[str], None]) -> AboutTask:
         native_blueprints=tuple(name for name in blueprints if trains(blueprint_named(name))),
     )
     if questions.task not in tasks:
-        return about  # the caller refuses it and lists the existing names
+        return task_report  # the caller refuses it and lists the existing names
     slots = questions.slots or tasks[questions.task].slots
-    own = tuple(user_reward(reference, len(slots), doing) for reference in questions.user_rewards)
+    own_rewards = tuple(user_reward(reference, len(slots), doing) for reference in questions.user_rewards)
     doing(f"loading the data of {questions.task}")
     problems = {}
-    for asked in questions.controllers:
-        if asked.settings.name in controllers:  # the caller refuses others
-            make = controller_maker(asked.settings.name)
-            problems[asked.group] = _problem(partial(make, asked.settings, slots, asked.blueprints))
+    for asked_controller in questions.controllers:
+        if asked_controller.settings.name in controllers:  # the caller refuses others
+            make = controller_maker(asked_controller.settings.name)
+            problems[asked_controller.group] = _problem(
+                partial(make, asked_controller.settings, slots, asked_controller.blueprints)
+            )
     return replace(
-        about,
-        user_rewards=own,
+        task_report,
+        user_rewards=own_rewards,
         task_problem=_problem(partial(tasks[questions.task].load, questions.data_dir)),
         controller_problems={group: problem for group, problem in problems.items() if problem},
     )
@@ -104,14 +106,14 @@ def user_reward(reference: str, n_slots: int, doing: Callable[[str], None]) -> U
     The function is the one that runs will load, from a file's copy or from an installed module.
     """
     doing(f"rehearsing {reference}")
-    what = f"reward mode {reference!r}"
+    subject = f"reward mode {reference!r}"
     try:
         with scratch_folder() as folder:
-            described, planned = copied(what, reference, folder, "copy")
-            function = find_reward(reference, as_planned([planned], folder))
-            return msgspec.structs.replace(described, repeats=rehearse(function, reference, n_slots))
+            described_reward, planned_code = copied(subject, reference, folder, "copy")
+            function = find_reward(reference, as_planned([planned_code], folder))
+            return msgspec.structs.replace(described_reward, repeats=rehearse(function, reference, n_slots))
     except (ValueError, OSError) as error:
-        problem = str(error).removeprefix(what).removeprefix(":").strip()
+        problem = str(error).removeprefix(subject).removeprefix(":").strip()
         return UserReward(reference=reference, sha256="", problem=problem)
 
 
@@ -129,9 +131,9 @@ def step_s(questions: Questions, device: torch.device) -> float:
     task = task_named(questions.task)
     images = min(questions.batch_size, task.sizes[0])
     rows = np.arange(questions.hosts)
-    blank = Split(x=np.zeros((images, *task.image), np.float32), y=np.zeros(images, np.int64))
+    blank_split = Split(x=np.zeros((images, *task.image), np.float32), y=np.zeros(images, np.int64))
     settings = GrowthSettings(batch_size=images)
-    split = DeviceSplit.of(blank, device, torch.float32)
+    split = DeviceSplit.of(blank_split, device, torch.float32)
     bank = Bank(task, task.slots, rows, settings, split.x)
     table = SeedTable.empty(len(rows), len(task.slots))
     bank.begin_episode([RngPath(0) / int(row) for row in rows])

@@ -38,10 +38,10 @@ def find_reward(mode: str, load: Load = as_it_is) -> RewardFunction:
         function = _load_from_catalogue(mode)
 
     @wraps(function)
-    def checked(facts: StepFacts, settings: RewardSettings) -> Floats:
+    def checked_reward(facts: StepFacts, settings: RewardSettings) -> Floats:
         return numbers(f"reward mode {mode!r}", function, (facts, settings), facts.op.shape)
 
-    return checked
+    return checked_reward
 
 
 def _load_from_catalogue(mode: str) -> RewardFunction:
@@ -66,34 +66,34 @@ def rehearse(function: RewardFunction, mode: str, n_slots: int) -> bool:
     same = True
     for step in (1, 12):
         values = function(_facts(step, n_slots), RewardSettings(mode=mode))
-        again = function(_facts(step, n_slots), RewardSettings(mode=mode))
-        same = same and np.array_equal(values, again)
-        if wrong := flaw(values):
+        repeated_values = function(_facts(step, n_slots), RewardSettings(mode=mode))
+        same = same and np.array_equal(values, repeated_values)
+        if flaw_words := flaw(values):
             hint = ""
             if step == 1 and np.isnan(values).any():
                 hint = "; facts that are not yet measured are NaN (at step 1: acc_delta and loss_delta)"
-            raise ValueError(f"reward mode {mode!r} {wrong} at step {step}: {values.tolist()}{hint}")
+            raise ValueError(f"reward mode {mode!r} {flaw_words} at step {step}: {values.tolist()}{hint}")
     return same
 
 
 def _facts(step: int, n_slots: int) -> StepFacts:
     """Return facts of environments that wait, germinate and prune; from step 2 on the first slot has a seed."""
-    grown = all_false((_ENVS, n_slots))
-    grown[:, 0] = step > 1
+    grown_mask = all_false((_ENVS, n_slots))
+    grown_mask[:, 0] = step > 1
 
     def of_seeds(value: float) -> Any:
-        return np.where(grown, value, 0)
+        return np.where(grown_mask, value, 0)
 
     seeds = SeedFacts(
-        present=grown,
+        present=grown_mask,
         stage=of_seeds(Stage.BLENDING),
         previous_stage=of_seeds(Stage.TRAINING),
         epochs_in_stage=of_seeds(2),
         age=of_seeds(6),
-        contribution=np.where(grown, 1.5, np.nan),
+        contribution=np.where(grown_mask, 1.5, np.nan),
         total_improvement=of_seeds(2.0),
         interaction_sum=of_seeds(0.5),
-        acc_at_germination=np.where(grown, 40.0, np.nan),
+        acc_at_germination=np.where(grown_mask, 40.0, np.nan),
         potential_before=of_seeds(3.5),
     )
     if step > 1:
@@ -105,7 +105,7 @@ def _facts(step: int, n_slots: int) -> StepFacts:
         acc_delta = np.full(_ENVS, np.nan)
         loss_delta = np.full(_ENVS, np.nan)
     size = np.full(_ENVS, 1000, dtype=np.int64)
-    added = of_seeds(200).sum(axis=1)
+    added_params = of_seeds(200).sum(axis=1)
     return StepFacts(
         op=op,
         slot=np.where(op == Op.WAIT, -1, 0),
@@ -118,9 +118,9 @@ def _facts(step: int, n_slots: int) -> StepFacts:
         val_loss=np.array([1.5, 1.4, 1.3]),
         loss_delta=loss_delta,
         host_params=size,
-        total_params=size + added,
-        effective_seed_params=added.astype(np.float64),
-        alpha_delta_sq_sum=added * 0.001,
+        total_params=size + added_params,
+        effective_seed_params=added_params.astype(np.float64),
+        alpha_delta_sq_sum=added_params * 0.001,
         fossilized=int_zeros(_ENVS),
         contributing=int_zeros(_ENVS),
     )

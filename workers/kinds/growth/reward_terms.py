@@ -46,11 +46,14 @@ def potential(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     return np.where(seeds.present, stage_potential(stage) + progress, 0.0)
 
 
-def pbrs(seeds: SeedFacts, before: Floats, settings: RewardSettings) -> Floats:
-    """Return pbrs_weight * (gamma * Phi - before), [E, S]; 0 if disabled. A slot that lost its seed repays `before`."""
+def pbrs(seeds: SeedFacts, potential_before: Floats, settings: RewardSettings) -> Floats:
+    """Return pbrs_weight * (gamma * Phi - potential_before), [E, S]; 0 if disabled.
+
+    A slot that lost its seed repays `potential_before`.
+    """
     if settings.disable_pbrs:
-        return np.zeros_like(before)
-    return settings.pbrs_weight * (settings.gamma * potential(seeds, settings) - before)
+        return np.zeros_like(potential_before)
+    return settings.pbrs_weight * (settings.gamma * potential(seeds, settings) - potential_before)
 
 
 def birth_bonus(settings: RewardSettings) -> float:
@@ -66,9 +69,9 @@ def before_with_birth(seeds: SeedFacts) -> Floats:
     A seed of age 1 did not exist at the previous decision, so the potential stored for its slot is 0. As the bonus has
     paid for P(GERMINATED), this function replaces that 0 by P(GERMINATED), to prevent a second payment.
     """
-    newborn = seeds.present & (seeds.age == 1)
-    born_with = np.maximum(seeds.potential_before, _OF_STAGE[Stage.GERMINATED])
-    return np.where(newborn, born_with, seeds.potential_before)
+    newborn_mask = seeds.present & (seeds.age == 1)
+    birth_potential = np.maximum(seeds.potential_before, _OF_STAGE[Stage.GERMINATED])
+    return np.where(newborn_mask, birth_potential, seeds.potential_before)
 
 
 Values = NDArray[np.floating[Any]] | float
@@ -90,8 +93,10 @@ def blank_absent(seeds: SeedFacts) -> SeedFacts:
     This keeps leftover entries of an empty slot from affecting a reward or raising a numpy warning. `potential_before`
     is kept, because slots that just lost their seed repay it.
     """
-    blanked = {name: np.where(seeds.present, getattr(seeds, name), blank) for name, blank in _BLANKS.items()}
-    return replace(seeds, **blanked)
+    blanked_arrays = {
+        name: np.where(seeds.present, getattr(seeds, name), blank_value) for name, blank_value in _BLANKS.items()
+    }
+    return replace(seeds, **blanked_arrays)
 
 
 def acted_on(facts: StepFacts, op: Op) -> Bools:
@@ -101,12 +106,12 @@ def acted_on(facts: StepFacts, op: Op) -> Bools:
     return mask
 
 
-def first_of(*cases: tuple[Bools, Values], otherwise: Values) -> Floats:
+def first_of(*cases: tuple[Bools, Values], default: Values) -> Floats:
     """Return, elementwise, the value of the first true condition: np.select, but ten times faster here."""
-    chosen: Floats = np.asarray(otherwise, dtype=np.float64)
+    chosen_values: Floats = np.asarray(default, dtype=np.float64)
     for condition, value in reversed(cases):
-        chosen = np.where(condition, value, chosen)
-    return chosen
+        chosen_values = np.where(condition, value, chosen_values)
+    return chosen_values
 
 
 _MAX_EXPONENT = 700.0  # exp() of a float64 overflows a little above
@@ -119,8 +124,8 @@ def discount(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     """Return the discount [E, S] in (0, 1]: less than 1 for measured seeds of a network below its all-off accuracy."""
     improvement = seeds.total_improvement
     exponent = np.minimum(-settings.attribution_sigmoid_steepness * improvement, _MAX_EXPONENT)
-    falling = ~np.isnan(seeds.contribution) & (improvement < 0)
-    return np.where(falling, 1.0 / (1.0 + np.exp(exponent)), 1.0)
+    falling_mask = ~np.isnan(seeds.contribution) & (improvement < 0)
+    return np.where(falling_mask, 1.0 / (1.0 + np.exp(exponent)), 1.0)
 
 
 def ratio_penalty(seeds: SeedFacts, settings: RewardSettings) -> Floats:
@@ -136,13 +141,13 @@ def ratio_penalty(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     penalty = settings.prune_good_seed_penalty
     clear = improvement > max(settings.improvement_safe_threshold, 1e-8)
     ratio = np.divide(contribution, improvement, out=np.zeros_like(contribution), where=clear)
-    beyond = 0.1 * (ratio - threshold) / threshold
-    excess = np.where(ratio > threshold, -np.minimum(-penalty, beyond), 0.0)
-    unearned = penalty * np.minimum(1.0, contribution / _FULL_PENALTY_CONTRIBUTION)
-    suspicious = (contribution > _SUSPICIOUS_CONTRIBUTION) & (discount(seeds, settings) >= 0.5)
+    excess_beyond = 0.1 * (ratio - threshold) / threshold
+    excess = np.where(ratio > threshold, -np.minimum(-penalty, excess_beyond), 0.0)
+    unearned_penalty = penalty * np.minimum(1.0, contribution / _FULL_PENALTY_CONTRIBUTION)
+    suspicious_mask = (contribution > _SUSPICIOUS_CONTRIBUTION) & (discount(seeds, settings) >= 0.5)
     flat = improvement <= settings.improvement_safe_threshold
-    due = first_of((clear, excess), (flat, unearned), otherwise=0.0)
-    return np.where(suspicious, due, 0.0)
+    due_penalty = first_of((clear, excess), (flat, unearned_penalty), default=0.0)
+    return np.where(suspicious_mask, due_penalty, 0.0)
 
 
 def attribution(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
@@ -151,38 +156,38 @@ def attribution(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) ->
     B is 0 for fossils and empty slots. FOSSILIZE earns nothing while the network is below its all-off accuracy; PRUNE
     earns -B.
     """
-    unmeasured = np.isnan(seeds.contribution)
-    live = seeds.present & (seeds.stage != FOSSILIZED)
-    proxy = _proxy(facts, live & unmeasured, settings)
-    of_live = np.where(unmeasured, proxy, _pay_measured(facts, seeds, settings))
-    bounded = np.where(live, of_live, 0.0)
-    bounded = np.where(acted_on(facts, Op.FOSSILIZE) & (seeds.total_improvement < 0), 0.0, bounded)
-    return np.where(acted_on(facts, Op.PRUNE), -bounded, bounded)
+    unmeasured_mask = np.isnan(seeds.contribution)
+    live_mask = seeds.present & (seeds.stage != FOSSILIZED)
+    proxy = _proxy(facts, live_mask & unmeasured_mask, settings)
+    live_pay = np.where(unmeasured_mask, proxy, _pay_measured(facts, seeds, settings))
+    bounded_pay = np.where(live_mask, live_pay, 0.0)
+    bounded_pay = np.where(acted_on(facts, Op.FOSSILIZE) & (seeds.total_improvement < 0), 0.0, bounded_pay)
+    return np.where(acted_on(facts, Op.PRUNE), -bounded_pay, bounded_pay)
 
 
 def _pay_measured(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings) -> Floats:
     contribution = seeds.contribution
     progress = facts.val_acc[:, None] - seeds.acc_at_germination
     geometric_mean = np.sqrt(np.maximum(progress, 0.0) * np.maximum(contribution, 0.0))
-    earned = first_of(
+    earned_share = first_of(
         (np.isnan(progress), _UNKNOWN_START_SHARE * contribution),
         (progress <= 0, 0.0),
         (contribution >= progress, geometric_mean),
-        otherwise=contribution,
+        default=contribution,
     )
     weight = settings.contribution_weight
-    helping = weight * earned * discount(seeds, settings) + ratio_penalty(seeds, settings)
-    return np.where(contribution < 0, weight * contribution, helping)
+    helping_pay = weight * earned_share * discount(seeds, settings) + ratio_penalty(seeds, settings)
+    return np.where(contribution < 0, weight * contribution, helping_pay)
 
 
-def _proxy(facts: StepFacts, unmeasured: Bools, settings: RewardSettings) -> Floats:
+def _proxy(facts: StepFacts, unmeasured_mask: Bools, settings: RewardSettings) -> Floats:
     """Return the proxy of unmeasured seeds, [E, 1].
 
     A network has only one accuracy change. Unmeasured seeds share this change, so that having more of them earns no
     more.
     """
     gain = np.where(facts.acc_delta > 0, facts.acc_delta, 0.0)
-    share = gain / np.maximum(unmeasured.sum(axis=1), 1)
+    share = gain / np.maximum(unmeasured_mask.sum(axis=1), 1)
     proxy: Floats = settings.contribution_weight * settings.proxy_confidence_factor * share[:, None]
     return proxy
 
@@ -200,9 +205,9 @@ def action_shaping(facts: StepFacts, seeds: SeedFacts, settings: RewardSettings)
     `seeds`: the seeds of `facts`, with absent entries blanked.
     """
     total = np.zeros(len(facts.op))
-    decided = set(facts.op.tolist())
+    decided_ops = set(facts.op.tolist())
     for op, price in _PRICES.items():
-        if op in decided:
+        if op in decided_ops:
             total += np.where(acted_on(facts, op), price(seeds, settings), 0.0).sum(axis=1)
     return total
 
@@ -219,15 +224,15 @@ def _set_alpha_target(seeds: SeedFacts, settings: RewardSettings) -> Floats:
 def _fossilize(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     contribution = seeds.contribution
     improvement = seeds.total_improvement
-    harmful = -0.5 - np.minimum(0.2 * np.abs(improvement), 1.0)
-    disguised = (contribution > 0.1) & (improvement < -0.2)
-    settled = np.minimum(1.0, seeds.epochs_in_stage / _SETTLED_EPOCHS)
-    bonus = (settings.fossilize_base_bonus + settings.fossilize_contribution_scale * contribution) * settled
+    harmful_penalty = -0.5 - np.minimum(0.2 * np.abs(improvement), 1.0)
+    disguised_mask = (contribution > 0.1) & (improvement < -0.2)
+    settled_share = np.minimum(1.0, seeds.epochs_in_stage / _SETTLED_EPOCHS)
+    bonus = (settings.fossilize_base_bonus + settings.fossilize_contribution_scale * contribution) * settled_share
     price = first_of(
         (seeds.stage != HOLDING, settings.invalid_fossilize_penalty),
-        (improvement < 0, harmful - 0.3 * disguised),
+        (improvement < 0, harmful_penalty - 0.3 * disguised_mask),
         (contribution >= _MIN_CONTRIBUTION, bonus),
-        otherwise=settings.fossilize_noncontributing_penalty,
+        default=settings.fossilize_noncontributing_penalty,
     )
     return price + settings.fossilize_cost
 
@@ -235,15 +240,15 @@ def _fossilize(seeds: SeedFacts, settings: RewardSettings) -> Floats:
 def _prune(seeds: SeedFacts, settings: RewardSettings) -> Floats:
     contribution = seeds.contribution
     loss = settings.prune_good_seed_penalty
-    useful = np.maximum(loss - 0.05 * contribution, 3.0 * loss)
+    useful_penalty = np.maximum(loss - 0.05 * contribution, 3.0 * loss)
     price = first_of(
         (~seeds.present, _PRUNE_NOTHING_PENALTY),
         (seeds.stage == FOSSILIZED, settings.prune_fossilized_penalty),
         (seeds.age < _MIN_PRUNE_AGE, _TOO_YOUNG_PENALTY * (_MIN_PRUNE_AGE - seeds.age)),
         (contribution < settings.prune_hurting_threshold, settings.prune_hurting_bonus),
         (contribution < 0, settings.prune_acceptable_bonus),
-        (contribution >= 0, useful),
-        otherwise=0.0,
+        (contribution >= 0, useful_penalty),
+        default=0.0,
     )
     return price + settings.prune_cost
 
@@ -269,8 +274,8 @@ def loss_family(facts: StepFacts, settings: RewardSettings) -> Floats:
 def _loss_change(facts: StepFacts, settings: RewardSettings) -> Floats:
     limit = settings.max_loss_delta
     z = np.clip(facts.loss_delta / settings.typical_loss_delta_std, -limit, limit)
-    softened = np.where(z < 0, settings.regression_penalty_scale * z, z)
-    return np.where(np.isnan(z), 0.0, settings.loss_delta_weight * softened)
+    softened_change = np.where(z < 0, settings.regression_penalty_scale * z, z)
+    return np.where(np.isnan(z), 0.0, settings.loss_delta_weight * softened_change)
 
 
 def _rent(facts: StepFacts, settings: RewardSettings) -> Floats:
@@ -279,11 +284,11 @@ def _rent(facts: StepFacts, settings: RewardSettings) -> Floats:
     Exempting newcomers individually would let them shelter old modules.
     """
     seeds = facts.seeds
-    settled = seeds.present & (seeds.age >= settings.grace_epochs)
-    in_grace = seeds.present.any(axis=1) & ~settled.any(axis=1)
-    added = (facts.total_params - facts.host_params).astype(np.float64)
-    due = (facts.host_params > 0) & (added > 0) & ~in_grace
-    growth = np.divide(added, facts.host_params, out=np.zeros_like(added), where=due)
+    settled_mask = seeds.present & (seeds.age >= settings.grace_epochs)
+    grace_mask = seeds.present.any(axis=1) & ~settled_mask.any(axis=1)
+    added_params = (facts.total_params - facts.host_params).astype(np.float64)
+    due_mask = (facts.host_params > 0) & (added_params > 0) & ~grace_mask
+    growth = np.divide(added_params, facts.host_params, out=np.zeros_like(added_params), where=due_mask)
     return np.minimum(settings.compute_rent_weight * np.log1p(growth), settings.max_rent_penalty)
 
 

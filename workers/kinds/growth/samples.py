@@ -82,9 +82,9 @@ class Shares:
         self._contexts = task.contexts
         self.context = int_zeros(len(paths))
         if self._contexts:
-            drawn = [_share(task, path / "kind") for path in paths]
-            self.context = np.array([context for context, _ in drawn], dtype=np.int64)
-            self._samples = np.stack([samples for _, samples in drawn])  # [E, N]
+            drawn_shares = [_share(task, path / "kind") for path in paths]
+            self.context = np.array([context for context, _ in drawn_shares], dtype=np.int64)
+            self._samples = np.stack([samples for _, samples in drawn_shares])  # [E, N]
 
     def among(self, envs: Ints, orders: Ints) -> Ints:
         """Return the samples of the contexts of `envs` [n], in the orders [n, N] of an epoch."""
@@ -95,12 +95,12 @@ class Shares:
 
 def _share(task: Task, path: RngPath) -> tuple[int, Ints]:
     """Return a context, and the samples of an epoch [N]."""
-    of_context, of_number = (path / "which").generator().random(2)
-    context = int(of_context * len(task.contexts))
-    least, most = task.contexts[context].images
-    number = least + int(of_number * (most - least + 1))
-    shuffled = np.argsort((path / "images").generator().random(task.sizes[0]), kind="stable")
-    return context, shuffled[np.arange(task.sizes[0]) % number]
+    context_draw, number_draw = (path / "which").generator().random(2)
+    context = int(context_draw * len(task.contexts))
+    least_images, most_images = task.contexts[context].images
+    number = least_images + int(number_draw * (most_images - least_images + 1))
+    shuffled_samples = np.argsort((path / "images").generator().random(task.sizes[0]), kind="stable")
+    return context, shuffled_samples[np.arange(task.sizes[0]) % number]
 
 
 class Orders:
@@ -126,14 +126,14 @@ class Orders:
         `last`: no next step is prepared. From one step to the next, environments can only drop out.
         """
         if self._next is not None and self._next[0] == step:
-            _, drawn, future = self._next
-            orders = future.result()[np.searchsorted(drawn, envs)]
+            _, drawn_envs, future = self._next
+            orders = future.result()[np.searchsorted(drawn_envs, envs)]
         else:
             orders = _permutations(self._samples, self._addresses(step, envs))
         self._next = None
         if self._thread is not None and not last:
-            drawing = self._thread.submit(_permutations, self._samples, self._addresses(step + 1, envs))
-            self._next = step + 1, envs, drawing
+            next_orders = self._thread.submit(_permutations, self._samples, self._addresses(step + 1, envs))
+            self._next = step + 1, envs, next_orders
         return orders
 
     def _addresses(self, step: int, envs: Ints) -> list[RngPath]:

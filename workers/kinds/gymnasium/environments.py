@@ -67,17 +67,17 @@ class GymEnvironments:
 
     def uniforms(self) -> Floats:
         """Return the random numbers [E, heads or dimensions] of the next decision."""
-        chunk, at = divmod(self._step - 1, _CHUNK)
-        if at == 0:
+        chunk, index = divmod(self._step - 1, _CHUNK)
+        if index == 0:
             shape = (min(_CHUNK, self._spec.steps - self._step + 1), self._spec.codec.width)
             draws = [(path / "actions" / chunk).generator().random(shape) for path in self._paths]
             self._uniforms: list[Floats] = list(np.stack(draws, axis=1))  # [E, width] for each of these steps
-        return self._uniforms[at]
+        return self._uniforms[index]
 
     def step(self, decisions: Decisions) -> tuple[Happened[GymStep], GymSeen]:
         """Step every live environment; if a rollout may contain several episodes, reset environments that ended."""
         spec = self._spec
-        before = self._seen
+        observation_before = self._seen
         rewards = np.zeros(self.n_envs)
         actions = spec.codec.actions(decisions)
         over = self._step == spec.steps
@@ -88,51 +88,51 @@ class GymEnvironments:
                 over = over or place.over
                 if rows is not None:
                     place.decisions.append(rows[env])
-        observed = after = self._now.copy()
+        observed = observation_after = self._now.copy()
         episodes = [place.episode for place in self._places]  # before any reset
         ended = all_false(self.n_envs)
         cut = None
         if over:
             ended, cut = self._cut(observed)
             self._end(ended, cut)
-            after = self._now.copy()
+            observation_after = self._now.copy()
         self._step += 1
 
         def facts() -> GymFacts:
-            terminated = truncated = ended
+            terminated_mask = truncated_mask = ended
             if cut is not None:
-                terminated = ended & ~cut.truncated
-                truncated = cut.truncated & ~cut.goes_on
+                terminated_mask = ended & ~cut.truncated
+                truncated_mask = cut.truncated & ~cut.goes_on
             return GymFacts(
-                observation=before.observation,
+                observation=observation_before.observation,
                 action=spec.codec.given(decisions),
                 next_observation=observed,
                 env_reward=rewards,
-                terminated=terminated,
-                truncated=truncated,
+                terminated=terminated_mask,
+                truncated=truncated_mask,
                 step=np.array([len(episode.env_rewards) for episode in episodes], dtype=np.int64),
                 info=tuple(MappingProxyType(episode.info) for episode in episodes),
-                stepped=before.alive,
-            ).of(before.alive)
+                stepped=observation_before.alive,
+            ).of(observation_before.alive)
 
         step = GymStep(rewards, facts)
-        return Happened(facts=step, ended=ended, cut=cut), self._update_seen(after)
+        return Happened(facts=step, ended=ended, cut=cut), self._update_seen(observation_after)
 
     def _cut(self, observed: Floats32) -> tuple[Bools, Cut]:
         """Return a mask [E] of the environments whose episode or rollout ended with this step, and how each ended."""
         spec = self._spec
-        alive = self._alive
+        alive_mask = self._alive
         last = self._step == spec.steps
         episodes = [place.episode for place in self._places]
-        terminated = alive & np.array([episode.terminated for episode in episodes])
-        over = alive & np.array([episode.terminated or episode.truncated for episode in episodes])
-        truncated = alive & ~terminated & (over | last)
-        ended = terminated | truncated
+        terminated_mask = alive_mask & np.array([episode.terminated for episode in episodes])
+        over_mask = alive_mask & np.array([episode.terminated or episode.truncated for episode in episodes])
+        truncated_mask = alive_mask & ~terminated_mask & (over_mask | last)
+        ended = terminated_mask | truncated_mask
         return ended, Cut(
-            truncated=truncated,
+            truncated=truncated_mask,
             last=observed,
             restarted=ended & (spec.resets and not last),
-            goes_on=truncated & ~over & spec.continues,
+            goes_on=truncated_mask & ~over_mask & spec.continues,
         )
 
     def ends(self) -> Ended:
@@ -151,7 +151,7 @@ class GymEnvironments:
         if not self._spec.continues:
             return {}
         kind = torch.float64 if self._spec.codec.box else torch.int64
-        going_on = {
+        open_episodes = {
             str(env): {
                 "seed": place.seed,
                 "decisions": torch.tensor(place.decisions, dtype=kind),
@@ -160,27 +160,29 @@ class GymEnvironments:
             for env, place in enumerate(self._places)
             if place.going_on
         }
-        return {"going_on": going_on}
+        return {"going_on": open_episodes}
 
-    def take_up(self, carried: dict[str, Any]) -> Bools:
+    def take_up(self, carried_state: dict[str, Any]) -> Bools:
         """Replay environments that were mid-episode, and compare their observations with the saved ones.
 
         Raises ValueError if any differ. Environments that are known not to repeat are reset instead of replayed.
         """
-        goes_on = all_false(self.n_envs)
-        replayed = carried["going_on"] if self._spec.continues and self._spec.repeats else {}
-        for env, kept in replayed.items():
+        continuing_envs = all_false(self.n_envs)
+        replayed_episodes = carried_state["going_on"] if self._spec.continues and self._spec.repeats else {}
+        for env, kept_episode in replayed_episodes.items():
             place = self._places[int(env)]
-            place.reset(kept["seed"])
-            for action in self._spec.codec.actions(kept["decisions"].numpy()):
+            place.reset(kept_episode["seed"])
+            for action in self._spec.codec.actions(kept_episode["decisions"].numpy()):
                 place.step(action)
-            place.decisions = kept["decisions"].tolist()
-            if not np.array_equal(place.seen, kept["seen"].numpy(), equal_nan=True):
+            place.decisions = kept_episode["decisions"].tolist()
+            if not np.array_equal(place.seen, kept_episode["seen"].numpy(), equal_nan=True):
                 raise ValueError(f"environment {env} does not repeat: after the same actions it shows something else")
-            goes_on[int(env)] = True
-        for place, going_on in zip(self._places, goes_on.tolist(), strict=True):  # only now: a replay may be refused
-            place.going_on = going_on
-        return goes_on
+            continuing_envs[int(env)] = True
+        for place, is_continuing in zip(
+            self._places, continuing_envs.tolist(), strict=True
+        ):  # only now: a replay may be refused
+            place.going_on = is_continuing
+        return continuing_envs
 
     def _reset(self, env: int) -> None:
         seed = int((self._paths[env] / "reset" / self._resets[env]).generator().integers(_SEEDS))
@@ -206,18 +208,18 @@ class GymEnvironments:
         episodes = self._ended[env]
         measures = [spec.measures(episode) for episode in episodes]  # first: a user's outcome may write into an episode
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
-        worst = spec.worst
+        worst_outcome = spec.worst
         failed = not all(map(countable, outcomes))
-        if failed and worst is None:
+        if failed and worst_outcome is None:
             raise UserCodeFailed(
                 f"the outcome of environment {env} is not a number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}: "
                 f"{outcomes}; to count such an episode as the worse end of a range, set --outcome-range LOW..HIGH, or "
                 "define its worth with an outcome of your own, path.py:function"
             )
-        if failed and worst is not None:
-            outcomes = [outcome if countable(outcome) else worst for outcome in outcomes]
+        if failed and worst_outcome is not None:
+            outcomes = [outcome if countable(outcome) else worst_outcome for outcome in outcomes]
         names = spec.measures(GymEpisode())  # also when no episode ended
-        means = {name: _mean([measured[name] for measured in measures]) for name in names}
+        means = {name: _mean([env_measures[name] for env_measures in measures]) for name in names}
         return EnvEpisode(
             env=env,
             device=spec.devices[env],
@@ -235,5 +237,5 @@ class GymEnvironments:
 
 def _mean(values: Sequence[float | None]) -> float | None:
     """Return the mean of the usable numbers among `values`; None if there are none."""
-    known = [value for value in values if value is not None and countable(value)]
-    return float(np.mean(known)) if known else None
+    known_values = [value for value in values if value is not None and countable(value)]
+    return float(np.mean(known_values)) if known_values else None

@@ -33,16 +33,16 @@ class GymFacts(ReadOnlyArrays):
     info: tuple[Mapping[str, Any], ...]  # one per environment, as returned; read-only
     stepped: Bools  # [E] False: the episode ended before this step, and its reward is ignored
 
-    def of(self, stepped: Bools) -> GymFacts:
-        """Return the facts with every array zeroed in the rows of environments that are not in `stepped` [E]."""
-        if stepped.all():
+    def of(self, stepped_mask: Bools) -> GymFacts:
+        """Return the facts with every array zeroed in the rows of environments that are not in `stepped_mask` [E]."""
+        if stepped_mask.all():
             return self
-        zeroed: dict[str, Any] = {}
+        zeroed_arrays: dict[str, Any] = {}
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray):
-                rows = stepped.reshape(-1, *[1] * (value.ndim - 1))
-                zeroed[name] = np.where(rows, value, np.zeros_like(value))
-        return replace(self, **zeroed)
+                rows = stepped_mask.reshape(-1, *[1] * (value.ndim - 1))
+                zeroed_arrays[name] = np.where(rows, value, np.zeros_like(value))
+        return replace(self, **zeroed_arrays)
 
 
 class GymStep:

@@ -58,8 +58,8 @@ class Gymnasium(Kind):
         if not spec.task.startswith(GYM_PREFIX):
             return super().world(path, spec, importable, device)
         if ":" in spec.outcome.removeprefix("info:"):
-            what = f"{path}: its outcome {spec.outcome!r}"
-            raise ValueError(f"{what} is the user's code, which a policy file must not run")
+            subject = f"{path}: its outcome {spec.outcome!r}"
+            raise ValueError(f"{subject} is the user's code, which a policy file must not run")
         module = spec.task.removeprefix(GYM_PREFIX).rpartition(":")[0]
         if module and module not in importable:
             raise ValueError(

@@ -44,10 +44,10 @@ class GymSpec:
 class Place:
     """One environment and its current episode."""
 
-    def __init__(self, spec: GymSpec, seen: Floats32) -> None:
-        """Create the environment; `seen` [width], a row of the caller's array, holds its current observation."""
+    def __init__(self, spec: GymSpec, observation: Floats32) -> None:
+        """Create the environment; `observation` [width], a row of the caller's array, holds its current observation."""
         self.env = spec.make()
-        self.seen = seen
+        self.seen = observation
         self._codec = spec.codec
         self._keeps = spec.keeps
         self._repeats = spec.repeats
@@ -78,16 +78,16 @@ class Place:
 
     def step(self, action: Any) -> float:
         """Take a step of the episode; return the environment's own reward."""
-        given = copy(action) if self._keeps else None  # an environment may write into its action
+        given_action = copy(action) if self._keeps else None  # an environment may write into its action
         try:
-            returned = self.env.step(action)
-            if type(returned) is not tuple or len(returned) != len(_OF_STEP):
-                _parts(returned, _OF_STEP)
-            observation, reward, terminated, truncated, info = returned
+            returned_parts = self.env.step(action)
+            if type(returned_parts) is not tuple or len(returned_parts) != len(_OF_STEP):
+                _parts(returned_parts, _OF_STEP)
+            observation, reward, is_terminated, is_truncated, info = returned_parts
             self.seen[:] = self._codec.flat(observation)
-            earned = float(reward)
+            earned_reward = float(reward)
             copied_info = _copy_value(dict(info)) if info else {}
-            over = bool(terminated or truncated)
+            over = bool(is_terminated or is_truncated)
         except OSError:
             raise
         except USER_FAULTS as error:
@@ -95,14 +95,14 @@ class Place:
         episode = self.episode
         if self._keeps:
             episode.observations.append(self.seen.copy())
-            episode.actions.append(given)
-        episode.env_rewards.append(earned)
+            episode.actions.append(given_action)
+        episode.env_rewards.append(earned_reward)
         episode.info = copied_info
         if over:
-            episode.terminated = bool(terminated)
-            episode.truncated = bool(truncated)
+            episode.terminated = bool(is_terminated)
+            episode.truncated = bool(is_truncated)
             self.over = True
-        return earned
+        return earned_reward
 
 
 def _leave(env: Env, whole: Env) -> None:
@@ -127,15 +127,15 @@ def close(env: Env) -> None:
         env.close()
 
 
-def _parts(returned: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
+def _parts(returned_parts: Any, names: tuple[str, ...]) -> tuple[Any, ...]:
     """Return a tuple that an environment returned; ValueError unless it has the parts `names`."""
-    if not isinstance(returned, tuple) or len(returned) != len(names):
-        if isinstance(returned, tuple):
-            received = f"{len(returned)} parts"
+    if not isinstance(returned_parts, tuple) or len(returned_parts) != len(names):
+        if isinstance(returned_parts, tuple):
+            received_words = f"{len(returned_parts)} parts"
         else:
-            received = f"a {type(returned).__name__}"
-        raise ValueError(f"it returned {received}, not ({', '.join(names)}), as Gymnasium's environments do")
-    return returned
+            received_words = f"a {type(returned_parts).__name__}"
+        raise ValueError(f"it returned {received_words}, not ({', '.join(names)}), as Gymnasium's environments do")
+    return returned_parts
 
 
 def _failed(name: str, method: Callable[..., Any], error: BaseException, *, repeats: bool) -> ValueError:

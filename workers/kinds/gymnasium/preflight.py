@@ -65,7 +65,7 @@ def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
         copied(f"{kind} {reference!r}", reference, folder, f"copy{number}")
         for number, (kind, reference) in enumerate(_references(questions))
     ]
-    load = as_planned([planned for _, planned in copies], folder)
+    load = as_planned([planned_code for _, planned_code in copies], folder)
     make = maker(questions.task, load)
     codec, limit = codec_of(make)
     spec = GymSpec(
@@ -83,20 +83,22 @@ def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
     digest, ends, took_s = _episode(environments, look)
     if look.unusable:
         raise ValueError(look.unusable)
-    repeats, carries = _behaviour(digest, environments, GymEnvironments(spec, Stopwatch()))
-    declared = _measures(questions)
+    repeats, carries_state = _behaviour(digest, environments, GymEnvironments(spec, Stopwatch()))
+    declared_measures = _measures(questions)
     steps = sum(end.steps for end in ends)
     for end in ends:
-        if end.outcome is not None and not declared.outcome.possible(end.outcome):
-            what = f"outcome {questions.outcome!r}" if questions.outcome else "the return"
-            raise ValueError(f"{what} of random actions was {end.outcome:g}, which --outcome-range says is impossible")
+        if end.outcome is not None and not declared_measures.outcome.possible(end.outcome):
+            subject = f"outcome {questions.outcome!r}" if questions.outcome else "the return"
+            raise ValueError(
+                f"{subject} of random actions was {end.outcome:g}, which --outcome-range says is impossible"
+            )
     task = TaskFacts(
         name=questions.task,
         title="Gymnasium",
-        measures=declared,
+        measures=declared_measures,
         kind=GYMNASIUM,
         repeats=repeats,
-        carries=carries,
+        carries=carries_state,
         step_s=took_s / max(1, steps),
         episode_steps=limit,
         seen_steps=max(end.steps for end in ends) % _LIMIT,  # an episode of that length did not end
@@ -133,16 +135,16 @@ class _Look:
         if not self.unusable and not np.isfinite(facts.observation).all():
             self.unusable = f"what it shows before step {self._steps} is not finite: {facts.observation.tolist()}"
         # With random actions all episodes may end together, at a limit; with a policy they end one by one.
-        over = (facts.terminated | facts.truncated).any()
+        is_over = (facts.terminated | facts.truncated).any()
         views = [facts]
-        if over:
+        if is_over:
             views.append(facts.of(np.arange(len(facts.stepped)) > 0))
         for group, (mode, function) in list(self._rewards.items()):
             try:
                 for view in views:
                     values = function(_step(view))
-                    if wrong := flaw(np.where(view.stepped, values, 0.0)):
-                        raise ValueError(f"reward mode {mode!r} {wrong} at step {self._steps}: {values.tolist()}")
+                    if flaw_words := flaw(np.where(view.stepped, values, 0.0)):
+                        raise ValueError(f"reward mode {mode!r} {flaw_words} at step {self._steps}: {values.tolist()}")
                 if self._steps == 1:
                     values = function(_step(facts))
                     if not np.array_equal(values, function(_step(facts))):
@@ -155,15 +157,15 @@ class _Look:
         self.reward_problems[group] = str(error).replace(f"reward mode {mode!r}", f"reward={mode}", 1)
 
 
-def _behaviour(digest: str, played: GymEnvironments, new: GymEnvironments) -> tuple[bool, bool]:
+def _behaviour(digest: str, played_env: GymEnvironments, new_env: GymEnvironments) -> tuple[bool, bool]:
     """Return whether the episode repeats in any environment, and whether it repeats only in new environments.
 
-    `digest`: digest of the episode in `played`. A run resets the same environments again and again, whereas an
+    `digest`: digest of the episode in `played_env`. A run resets the same environments again and again, whereas an
     evaluation or a restored run creates new environments.
     """
-    if _episode(new)[0] != digest:
+    if _episode(new_env)[0] != digest:
         return False, False
-    carries = _episode(played)[0] != digest
+    carries = _episode(played_env)[0] != digest
     return not carries, carries
 
 
@@ -176,14 +178,14 @@ def _episode(
     """
     controller = RandomActions()
     sha = hashlib.sha256()
-    began = time.perf_counter()
-    seen = environments.begin([RngPath(0) / "preflight" / env for env in range(environments.n_envs)])
-    took_s = time.perf_counter() - began
-    while seen.alive.any():
-        began = time.perf_counter()
-        happened, seen = environments.step(controller.decide(seen, environments.uniforms()))
-        took_s += time.perf_counter() - began
-        facts = happened.facts.facts
+    begin_s = time.perf_counter()
+    view = environments.begin([RngPath(0) / "preflight" / env for env in range(environments.n_envs)])
+    took_s = time.perf_counter() - begin_s
+    while view.alive.any():
+        begin_s = time.perf_counter()
+        step, view = environments.step(controller.decide(view, environments.uniforms()))
+        took_s += time.perf_counter() - begin_s
+        facts = step.facts.facts
         for name in ("observation", "next_observation", "env_reward", "terminated", "truncated"):
             sha.update(getattr(facts, name).tobytes())
         look(facts)
@@ -194,12 +196,12 @@ def _episode(
 
 def _measures(questions: Questions) -> TaskMeasures:
     outcome = questions.outcome
-    declared = RETURN
+    measure = RETURN
     if outcome:
         label = outcome.rpartition(":")[2]
         name = "outcome_" + re.sub(r"[^a-z0-9]", "_", label.lower())
-        declared = Measure(name=name[:64], label=label[:60])
-    declared = msgspec.structs.replace(
-        declared, better=questions.outcome_better, low=questions.outcome_low, high=questions.outcome_high
+        measure = Measure(name=name[:64], label=label[:60])
+    measure = msgspec.structs.replace(
+        measure, better=questions.outcome_better, low=questions.outcome_low, high=questions.outcome_high
     )
-    return TaskMeasures(outcome=declared, measures=measures(outcome))
+    return TaskMeasures(outcome=measure, measures=measures(outcome))

@@ -34,8 +34,10 @@ class Codec:
         else:
             sizes = _head_sizes(actions)
             count = len(sizes)
-        if (most := max(flatdim(observations), count, *sizes)) > _LARGEST:
-            raise ValueError(f"{most} entries or choices of a space are too many for a policy here: at most {_LARGEST}")
+        if (largest_size := max(flatdim(observations), count, *sizes)) > _LARGEST:
+            raise ValueError(
+                f"{largest_size} entries or choices of a space are too many for a policy here: at most {_LARGEST}"
+            )
         names = ("action",) if count == 1 else tuple(f"action_{index}" for index in range(count))
         self.spaces = Spaces(
             observation_width=flatdim(observations),
@@ -64,8 +66,8 @@ class Codec:
         """The bounds of a box by dimension, with None where either bound is infinite; empty for every other space."""
         if not self.box:
             return ()
-        both = zip(self.low.tolist(), self.high.tolist(), strict=True)
-        return tuple(pair if np.isfinite(pair).all() else None for pair in both)
+        bound_pairs = zip(self.low.tolist(), self.high.tolist(), strict=True)
+        return tuple(pair if np.isfinite(pair).all() else None for pair in bound_pairs)
 
     def flat(self, observation: Any) -> NDArray[Any]:
         """Return an observation [width] to be copied to float32; the result may be a view of the environment's array.
@@ -81,12 +83,12 @@ class Codec:
             return observation.ravel()
         try:
             with np.errstate(over="raise"):
-                flattened = observation if self._plain else flatten(self._observations, observation)
-                numbers = np.array(flattened, dtype=np.float32).ravel()
+                flat_observation = observation if self._plain else flatten(self._observations, observation)
+                numbers = np.array(flat_observation, dtype=np.float32).ravel()
         except FloatingPointError:
-            most = np.finfo(np.float32).max
+            largest_float = np.finfo(np.float32).max
             raise ValueError(
-                f"it shows a number beyond float32 ({most:.1e} at most), in which a policy sees it; scale it"
+                f"it shows a number beyond float32 ({largest_float:.1e} at most), in which a policy sees it; scale it"
             ) from None
         if len(numbers) != self.spaces.observation_width:
             raise ValueError(f"it shows {len(numbers)} numbers, and observation_space is {self._observations}")
@@ -94,10 +96,10 @@ class Codec:
 
     def actions(self, decisions: Decisions) -> list[Any]:
         """Return an action per environment for decisions [E, heads or dimensions]; environments may modify theirs."""
-        given = self.given(decisions).astype(self._actions.dtype, copy=False)
-        if given.ndim > 1 or isinstance(self._actions, gymnasium.spaces.Discrete):
-            return list(given)
-        return [np.array(action) for action in given]
+        given_actions = self.given(decisions).astype(self._actions.dtype, copy=False)
+        if given_actions.ndim > 1 or isinstance(self._actions, gymnasium.spaces.Discrete):
+            return list(given_actions)
+        return [np.array(action) for action in given_actions]
 
     def given(self, decisions: Decisions) -> NDArray[Any]:
         """Return the actions as recorded in facts: [E] for a Discrete space, else [E, …] with the shape of the space.
@@ -106,27 +108,29 @@ class Codec:
         """
         shape = (len(decisions), *(self._actions.shape or ()))
         if self.box:
-            clipped: NDArray[Any] = np.minimum(np.maximum(decisions, self._least), self._most)
+            clipped_decisions: NDArray[Any] = np.minimum(np.maximum(decisions, self._least), self._most)
             if self.integers:
-                clipped = np.rint(clipped)
-            return clipped.astype(self._actions.dtype).reshape(shape)
-        shifted: NDArray[Any] = decisions + self._first
-        return shifted.reshape(shape)
+                clipped_decisions = np.rint(clipped_decisions)
+            return clipped_decisions.astype(self._actions.dtype).reshape(shape)
+        shifted_decisions: NDArray[Any] = decisions + self._first
+        return shifted_decisions.reshape(shape)
 
 
 def _inside(bounds: NDArray[Any], *, least: bool) -> Floats:
     """Return bounds as float64 [dimensions]; a 64-bit integer that float64 cannot represent is rounded inwards."""
-    rounded: Floats = bounds.astype(np.float64).ravel()
+    rounded_bounds: Floats = bounds.astype(np.float64).ravel()
     if bounds.dtype.kind not in _INTEGERS:
-        return rounded
-    exact = zip(rounded.tolist(), bounds.ravel().tolist(), strict=True)  # numbers of Python compare exactly
+        return rounded_bounds
+    exact_pairs = zip(
+        rounded_bounds.tolist(), bounds.ravel().tolist(), strict=True
+    )  # numbers of Python compare exactly
     if least:
-        outside = [number < bound for number, bound in exact]
-        inwards = np.inf
+        outside_flags = [number < bound for number, bound in exact_pairs]
+        direction = np.inf
     else:
-        outside = [number > bound for number, bound in exact]
-        inwards = -np.inf
-    return np.where(outside, np.nextafter(rounded, inwards), rounded)
+        outside_flags = [number > bound for number, bound in exact_pairs]
+        direction = -np.inf
+    return np.where(outside_flags, np.nextafter(rounded_bounds, direction), rounded_bounds)
 
 
 def _head_sizes(actions: gymnasium.Space[Any]) -> tuple[int, ...]:
@@ -136,5 +140,5 @@ def _head_sizes(actions: gymnasium.Space[Any]) -> tuple[int, ...]:
         return tuple(actions.nvec.ravel().tolist())
     if isinstance(actions, gymnasium.spaces.MultiBinary):
         return (2,) * flatdim(actions)
-    can = "Discrete, MultiDiscrete, MultiBinary and Box"
-    raise ValueError(f"a policy here cannot choose actions {actions}; it can choose {can}")
+    possible_spaces = "Discrete, MultiDiscrete, MultiBinary and Box"
+    raise ValueError(f"a policy here cannot choose actions {actions}; it can choose {possible_spaces}")

@@ -52,46 +52,46 @@ def env_return(episode: GymEpisode) -> float:
 
 def maker(task: str, load: Load) -> Callable[[], Env]:
     """Return a function that creates an environment of `task`: `gym:ID`, `gym:module:ID` or `path/env.py:make`."""
-    what = f"task {task!r}"
+    subject = f"task {task!r}"
     if not task.startswith(GYM_PREFIX):
-        return _checked(function_at(what, task, load, "()")[1], what)
+        return _checked(function_at(subject, task, load, "()")[1], subject)
     name = task.removeprefix(GYM_PREFIX)
-    _check_registered(name, what)
-    return _checked(lambda: gymnasium.make(name, disable_env_checker=True), what)
+    _check_registered(name, subject)
+    return _checked(lambda: gymnasium.make(name, disable_env_checker=True), subject)
 
 
-def _check_registered(name: str, what: str) -> None:
+def _check_registered(name: str, subject: str) -> None:
     """Import the module of `module:ID`, if any, and look up ID; ValueError if ID is unknown or has no version."""
     module, colon, registered_id = name.rpartition(":")
     if colon and not all(part.isidentifier() for part in module.split(".")):
-        raise ValueError(f"{what}: expected {GYM_PREFIX}ID or {GYM_PREFIX}module:ID")
+        raise ValueError(f"{subject}: expected {GYM_PREFIX}ID or {GYM_PREFIX}module:ID")
     if module:
-        load_module(what, module)
+        load_module(subject, module)
     try:
         space, base, version = registration.parse_env_id(registered_id)
-        newest = registration.find_highest_version(space, base)
-        if version is None and newest is not None:  # gymnasium.make would take the newest, with a warning
-            full = f"{GYM_PREFIX}{module}{colon}{registration.get_env_id(space, base, newest)}"
+        newest_version = registration.find_highest_version(space, base)
+        if version is None and newest_version is not None:  # gymnasium.make would take the newest, with a warning
+            full_name = f"{GYM_PREFIX}{module}{colon}{registration.get_env_id(space, base, newest_version)}"
             raise ValueError(
-                f"{what} names no version, and means another environment when a newer one is installed; "
-                f"{full} is the newest here"
+                f"{subject} names no version, and means another environment when a newer one is installed; "
+                f"{full_name} is the newest here"
             )
         gymnasium.spec(registered_id)
     except gymnasium.error.Error as error:
-        raise ValueError(f"{what}: {one_line(error)}") from None
+        raise ValueError(f"{subject}: {one_line(error)}") from None
 
 
-def _checked(make: Callable[[], Any], what: str) -> Callable[[], Env]:
-    def checked() -> Env:
+def _checked(make: Callable[[], Any], subject: str) -> Callable[[], Env]:
+    def checked_maker() -> Env:
         try:
             env = make()
         except USER_FAULTS as error:
-            raise ValueError(f"{what} cannot be made: {one_line(error)}{line_of(error, make)}") from error
+            raise ValueError(f"{subject} cannot be made: {one_line(error)}{line_of(error, make)}") from error
         if not isinstance(env, gymnasium.Env):
-            raise ValueError(f"{what} is a {type(env).__name__}, not a gymnasium.Env")
+            raise ValueError(f"{subject} is a {type(env).__name__}, not a gymnasium.Env")
         return env
 
-    return checked
+    return checked_maker
 
 
 def codec_of(make: Callable[[], Env]) -> tuple[Codec, int]:
@@ -114,11 +114,11 @@ def outcome_of(outcome: str, load: Load) -> Outcome:
     """
     if not outcome:
         return env_return
-    what = f"outcome {outcome!r}"
+    subject = f"outcome {outcome!r}"
     if ":" not in outcome:
-        raise ValueError(f"{what}: expected {INFO_PREFIX}{outcome}, or path/to/file.py:function or module:function")
+        raise ValueError(f"{subject}: expected {INFO_PREFIX}{outcome}, or path/to/file.py:function or module:function")
     if not outcome.startswith(INFO_PREFIX):
-        return _number(function_at(what, outcome, load, "(episode)")[1], what)
+        return _number(function_at(subject, outcome, load, "(episode)")[1], subject)
     key = outcome.removeprefix(INFO_PREFIX)
 
     def of_info(episode: GymEpisode) -> Any:
@@ -127,16 +127,16 @@ def outcome_of(outcome: str, load: Load) -> Outcome:
             raise ValueError(f"info at the end of an episode has no such key; it has {keys}")
         return episode.info[key]
 
-    return _number(of_info, what)
+    return _number(of_info, subject)
 
 
-def _number(function: Callable[[GymEpisode], Any], what: str) -> Outcome:
+def _number(function: Callable[[GymEpisode], Any], subject: str) -> Outcome:
     def number(episode: GymEpisode) -> float:
         try:
             value = float(function(episode))
         except USER_FAULTS as error:
             reason = str(error) if isinstance(error, ValueError) else one_line(error)
-            raise UserCodeFailed(f"{what}: {reason}{line_of(error, function)}") from error
+            raise UserCodeFailed(f"{subject}: {reason}{line_of(error, function)}") from error
         return value
 
     return number
@@ -145,47 +145,49 @@ def _number(function: Callable[[GymEpisode], Any], what: str) -> Outcome:
 def reward_of(settings: RewardSettings, load: Load) -> Reward:
     """Return the function of a reward mode (`env` or a user's own), with the mode's constants bound."""
     mode = settings.mode
-    what = f"reward mode {mode!r}"
+    subject = f"reward mode {mode!r}"
     if mode == ENV_REWARD:
         if settings.params:
-            raise ValueError(f"{what}: the environment's own reward has no constants (reward.params)")
+            raise ValueError(f"{subject}: the environment's own reward has no constants (reward.params)")
         return lambda step: step.env_reward
-    module, function = function_at(what, mode, load, "(facts)", "(facts, params)")
-    constants = _constants(function, settings.params, module, what)
+    module, function = function_at(subject, mode, load, "(facts)", "(facts, params)")
+    constants = _constants(function, settings.params, module, subject)
 
     def reward(step: GymStep) -> Floats:
-        return numbers(what, function, (step.facts, *constants), step.env_reward.shape)
+        return numbers(subject, function, (step.facts, *constants), step.env_reward.shape)
 
     return reward
 
 
 def _constants(
-    function: Callable[..., Any], params: dict[str, Any], module: ModuleType, what: str
+    function: Callable[..., Any], params: dict[str, Any], module: ModuleType, subject: str
 ) -> tuple[msgspec.Struct, ...]:
     """Return the arguments after `facts`: none, or the struct that annotates the function's second parameter."""
     names = list(inspect.signature(function).parameters)
     if len(names) < 2:
         if params:
             raise ValueError(
-                f"{what} has no parameter for constants; declare a msgspec.Struct and add it: (facts, params: Mine)"
+                f"{subject} has no parameter for constants; declare a msgspec.Struct and add it: (facts, params: Mine)"
             )
         return ()
-    declared = annotation_of(function, 1, module, what)
-    if not (isinstance(declared, type) and issubclass(declared, msgspec.Struct)):
-        raise ValueError(f"{what}: annotate {names[1]!r} with the msgspec.Struct that declares its constants")
-    fields = fields_of(declared, module, what)
-    unknown = [name for name in params if name not in {field.name for field in fields}]
-    if unknown:
-        has = ", ".join(field.name for field in fields) or "none"
-        raise ValueError(f"{what} has no constant {unknown[0]!r}; {declared.__name__} has {has}")
+    declared_type = annotation_of(function, 1, module, subject)
+    if not (isinstance(declared_type, type) and issubclass(declared_type, msgspec.Struct)):
+        raise ValueError(f"{subject}: annotate {names[1]!r} with the msgspec.Struct that declares its constants")
+    fields = fields_of(declared_type, module, subject)
+    unknown_names = [name for name in params if name not in {field.name for field in fields}]
+    if unknown_names:
+        known_names = ", ".join(field.name for field in fields) or "none"
+        raise ValueError(f"{subject} has no constant {unknown_names[0]!r}; {declared_type.__name__} has {known_names}")
     if any(field.required for field in fields):
-        raise ValueError(f"{what}: every constant of {declared.__name__} needs a default")
+        raise ValueError(f"{subject}: every constant of {declared_type.__name__} needs a default")
     try:
-        return (msgspec.convert(params, declared),)
+        return (msgspec.convert(params, declared_type),)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{what}: {error}") from None
+        raise ValueError(f"{subject}: {error}") from None
     except USER_FAULTS as error:  # of its __post_init__
-        raise ValueError(f"{what}: {declared.__name__} failed: {one_line(error)}{line_of(error, function)}") from error
+        raise ValueError(
+            f"{subject}: {declared_type.__name__} failed: {one_line(error)}{line_of(error, function)}"
+        ) from error
 
 
 RETURN = Measure(name="env_return", label="return", better="higher")
@@ -263,13 +265,13 @@ class RandomActions(Controller[GymSeen]):
             sizes = np.array(box.spaces.head_sizes)
             choices: Ints = np.minimum((uniforms * sizes).astype(np.int64), sizes - 1)
             return choices
-        bounded = np.isfinite(box.low) & np.isfinite(box.high)
-        low = np.where(bounded, box.low, 0.0)
-        high = np.where(bounded, box.high, 0.0)
-        normal = torch.special.ndtri(torch.from_numpy(np.maximum(uniforms, 2.0**-54))).numpy()
+        bounded_mask = np.isfinite(box.low) & np.isfinite(box.high)
+        low = np.where(bounded_mask, box.low, 0.0)
+        high = np.where(bounded_mask, box.high, 0.0)
+        normal_draws = torch.special.ndtri(torch.from_numpy(np.maximum(uniforms, 2.0**-54))).numpy()
         if box.integers:
-            even = np.floor(uniforms * (high - low + 1.0))
+            even_draws = np.floor(uniforms * (high - low + 1.0))
         else:
-            even = (high - low) * uniforms
-        numbers: Floats = np.where(bounded, low + even, normal)
+            even_draws = (high - low) * uniforms
+        numbers: Floats = np.where(bounded_mask, low + even_draws, normal_draws)
         return numbers

@@ -42,45 +42,45 @@ class CommandSession(TrainerSession):
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
         """Run the command in its own folder, which is empty unless it continues from there, and read its outcome."""
-        began = time.perf_counter()
+        begin_s = time.perf_counter()
         signs = itertools.count(1)
         order = self.order
-        out = folder_below(self.root, order.out).resolve()
-        line = CommandLine(order.reference, Path(order.directory), out)
+        out_folder = folder_below(self.root, order.out).resolve()
+        line = CommandLine(order.reference, Path(order.directory), out_folder)
         own = line.own_values(words.seed_at(self.path), Path(order.out).parent.name, words.device_word(self._pins))
         values = {**self.spec.settings.trainer, **own}
         interrupted.prepare_folder(self.root, order, line, values)
         log = self.root / self.spec.log_file
-        left = Left(out, log, log.stat().st_size if log.exists() else 0)
+        left_output = Left(out_folder, log, log.stat().st_size if log.exists() else 0)
         watch = Watch(
             lambda: on_step(next(signs)),
-            (out, log),
+            (out_folder, log),
             self._limits,
-            lambda: has_outcome(self._source, left, self._summary),
+            lambda: has_outcome(self._source, left_output, self._summary),
         )
         with ports.claimed(order.reference) as port:
             running.run_script(
                 line.words({**values, **port}),
                 line.folder,
-                running.environment(self._shell, self._source, out, self._pins, line.search_path),
+                running.environment(self._shell, self._source, out_folder, self._pins, line.search_path),
                 (self.root, self.spec.log_file),
                 watch,
                 self._shell,
             )
         try:
-            outcome = read_outcome(self._source, left, self._summary)
+            outcome = read_outcome(self._source, left_output, self._summary)
         except ValueError as error:
             raise running.ScriptFailed(str(error), without_particulars(str(error))) from None
         self.point = 1
         self.done = repr(outcome).encode()
-        return self._record(episode, outcome, {}, began)
+        return self._record(episode, outcome, {}, begin_s)
 
-    def _restore_point(self, point: int, done: bytes) -> None:
+    def _restore_point(self, point: int, done_state: bytes) -> None:
         """Do nothing, because a command has no state before its end."""
 
-    def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
+    def _outcomes(self, done_state: bytes, on_step: OnStep) -> list[float]:
         """Return the outcome that was read after the command ended."""
-        return [float(done)]
+        return [float(done_state)]
 
 
 def check_files(order: TrainerOrder) -> None:

@@ -68,14 +68,14 @@ class Watch:
         if self.limits == NEVER:
             return ""
         tree = _tree(pid)
-        now = _snapshot(tree)
+        snapshot_now = _snapshot(tree)
         since = self._since
         limits = self.limits
-        if since is None or self._has_computed(since, now) or self._has_written():
-            self._since = now
+        if since is None or self._has_computed(since, snapshot_now) or self._has_written():
+            self._since = snapshot_now
             self._reported_s = 0.0
             return ""
-        idle_s = now.at - since.at
+        idle_s = snapshot_now.at - since.at
         if idle_s - self._reported_s >= _TELL_S:
             self._reported_s = idle_s
             self._tell(idle_s)
@@ -85,20 +85,20 @@ class Watch:
             return "stopped"
         return "without a result" if idle_s >= limits.without_result_s else ""
 
-    def _has_computed(self, since: _Snapshot, now: _Snapshot) -> bool:
-        busy = now.cpu_s - since.cpu_s > _BUSY_SHARE * self.limits.with_result_s
-        return busy or now.processes != since.processes
+    def _has_computed(self, since: _Snapshot, snapshot_now: _Snapshot) -> bool:
+        busy = snapshot_now.cpu_s - since.cpu_s > _BUSY_SHARE * self.limits.with_result_s
+        return busy or snapshot_now.processes != since.processes
 
     def _has_written(self) -> bool:
         """Whether files have changed since the last call; a folder may hold many, so a busy program's are not read."""
-        before = self._written
+        written_before = self._written
         self._written = sorted(itertools.chain(*map(_files, self._paths)))
-        return self._written != before
+        return self._written != written_before
 
 
-def idle_words(idle: Idle, limits: IdleLimits) -> str:
+def idle_words(idle_kind: Idle, limits: IdleLimits) -> str:
     """Return what a program did that has no result, for a message."""
-    if idle == "stopped":
+    if idle_kind == "stopped":
         return f"was stopped by a signal (SIGSTOP or the like) and did not go on for {limits.with_result_s:g} s"
     return f"used no CPU time and wrote nothing for {limits.without_result_s:g} s"
 

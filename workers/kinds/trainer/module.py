@@ -85,7 +85,7 @@ class PythonTrainer:
 
     def settings(self, values: Mapping[str, TrainerValue]) -> TrainerSettings:
         """Return the settings with `values` replacing defaults; text is converted to the field's type."""
-        typed = {}
+        typed_values = {}
         types = self.types
         for name, value in values.items():
             if name not in types:
@@ -96,16 +96,16 @@ class PythonTrainer:
                     hint = f"available settings: {', '.join(types) or 'none'}"
                 raise ValueError(f"no setting trainer.{name}; {hint}")
             try:
-                typed[name] = msgspec.convert(value, types[name], strict=not isinstance(value, str))
+                typed_values[name] = msgspec.convert(value, types[name], strict=not isinstance(value, str))
             except msgspec.ValidationError as error:
                 expected = str(error).split(", got")[0].split(" - at")[0].replace("`", "")
                 raise ValueError(f"trainer.{name}: {expected[0].lower()}{expected[1:]}, not {value!r}") from None
         try:
-            made = msgspec.convert(typed, self.settings_type)
+            typed_settings = msgspec.convert(typed_values, self.settings_type)
         except msgspec.ValidationError as error:
             raise ValueError(f"trainer settings: {error}") from None
-        flat(made)
-        return made
+        flat(typed_settings)
+        return typed_settings
 
 
 def flat(settings: TrainerSettings) -> dict[str, TrainerValue]:
@@ -121,46 +121,48 @@ def flat(settings: TrainerSettings) -> dict[str, TrainerValue]:
 
 def load(path: str) -> tuple[PythonTrainer, UserCode]:
     """Execute the file at `path`; return the trainer that the file defines, and the file's code."""
-    what = f"trainer {Path(path).name}"
-    code = loading.load(what, path)
-    return _read_trainer(code.module, what), code
+    subject = f"trainer {Path(path).name}"
+    code = loading.load(subject, path)
+    return _read_trainer(code.module, subject), code
 
 
 def as_planned(order: TrainerOrder, experiment_dir: Path) -> PythonTrainer:
     """Execute the copy that was made for the plan; ValueError if the copy is unusable or has changed."""
-    what = f"trainer {Path(order.reference).name}"  # of the whole file
+    subject = f"trainer {Path(order.reference).name}"  # of the whole file
     reference = f"{order.reference}:"  # of the whole file
     code = RewardCode(reference=reference, folder=order.folder, file=order.files[0], sha256=order.sha256)
-    return _read_trainer(loading.load_planned(what, code, experiment_dir), what)
+    return _read_trainer(loading.load_planned(subject, code, experiment_dir), subject)
 
 
-def _read_trainer(module: ModuleType, what: str) -> PythonTrainer:
+def _read_trainer(module: ModuleType, subject: str) -> PythonTrainer:
     sys.modules[module.__name__] = module  # where pickle looks names up
-    train = loading.function_of(what, module, "train", "(run)")
-    evaluate = loading.function_of(what, module, "evaluate", "(run, state)")
+    train = loading.function_of(subject, module, "train", "(run)")
+    evaluate_function = loading.function_of(subject, module, "evaluate", "(run, state)")
     if not inspect.isgeneratorfunction(inspect.unwrap(train)):
-        raise ValueError(f"{what}: train(run) yields no points; at the end of each, yield run.Point(metrics, state=…)")
+        raise ValueError(
+            f"{subject}: train(run) yields no points; at the end of each, yield run.Point(metrics, state=…)"
+        )
     settings = getattr(module, "Settings", TrainerSettings)
     if not (isinstance(settings, type) and issubclass(settings, TrainerSettings)):
-        raise ValueError(f"{what}: Settings must be a class Settings(esper_ab.TrainerSettings)")
-    fields = fields_of(settings, module, what)
-    needed = [field.name for field in fields if field.required]
-    if needed:
-        raise ValueError(f"{what}: Settings.{needed[0]} has no default")
-    return PythonTrainer(train, evaluate, settings, {field.name: field.type for field in fields})
+        raise ValueError(f"{subject}: Settings must be a class Settings(esper_ab.TrainerSettings)")
+    fields = fields_of(settings, module, subject)
+    required_names = [field.name for field in fields if field.required]
+    if required_names:
+        raise ValueError(f"{subject}: Settings.{required_names[0]} has no default")
+    return PythonTrainer(train, evaluate_function, settings, {field.name: field.type for field in fields})
 
 
-def number(value: Any, what: str) -> float:
+def number(value: Any, subject: str) -> float:
     """Convert a number to a float, whatever library its type comes from; it may be NaN or infinite. True is 1, False 0.
 
-    Raises ValueError, naming it `what`, if it is not a number.
+    Raises ValueError, which names `subject`, if it is not a number.
     """
     if isinstance(value, str | bytes):
-        raise ValueError(f"{what} is {value!r}, not a number")
+        raise ValueError(f"{subject} is {value!r}, not a number")
     try:
         return as_float(value)
     except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"{what} is {type(value).__name__}, not a number") from None
+        raise ValueError(f"{subject} is {type(value).__name__}, not a number") from None
 
 
 def metrics_of(point: Any, outcome: str) -> dict[str, float]:
@@ -182,17 +184,17 @@ def next_point(points: Iterator[Point], number: int, run: Run, outcome: str) -> 
     try:
         point = next(points)
     except StopIteration:
-        too_few = f"train(run) ended before point {number} of {run.points}; it must yield run.points points"
-        raise ValueError(too_few) from None
+        complaint = f"train(run) ended before point {number} of {run.points}; it must yield run.points points"
+        raise ValueError(complaint) from None
     return metrics_of(point, outcome), saved(point.state)
 
 
-def outcomes_of(returned: Any, outcome: str) -> list[float]:
+def outcomes_of(returned_outcomes: Any, outcome: str) -> list[float]:
     """Return the outcomes of an evaluation.
 
     `evaluate` returns one outcome or a list; each outcome is a number, or a dict with the outcome's name.
     """
-    episodes = returned if isinstance(returned, list | tuple) else [returned]
+    episodes = returned_outcomes if isinstance(returned_outcomes, list | tuple) else [returned_outcomes]
     outcomes = []
     for value in episodes:
         if isinstance(value, Mapping):
@@ -222,18 +224,18 @@ def restored(data: bytes) -> State:
     return state
 
 
-def _check_plain(value: Any, where: str) -> None:
+def _check_plain(value: Any, place: str) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
-            _check_plain(key, f"the key {key!r} of {where}")
-            _check_plain(item, f"{where}[{key!r}]")
+            _check_plain(key, f"the key {key!r} of {place}")
+            _check_plain(item, f"{place}[{key!r}]")
     elif type(value) in (list, tuple):
         for index, item in enumerate(value):
-            _check_plain(item, f"{where}[{index}]")
+            _check_plain(item, f"{place}[{index}]")
     elif type(value) not in _PLAIN and not isinstance(value, torch.Tensor):
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
         if kind.startswith("numpy."):
             remedy = "torch.from_numpy(array) or float(number)"
         else:
             remedy = "tensors and builtins"
-        raise ValueError(f"{where} is {kind}, which cannot be restored without running code; use {remedy}")
+        raise ValueError(f"{place} is {kind}, which cannot be restored without running code; use {remedy}")

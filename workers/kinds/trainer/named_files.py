@@ -16,29 +16,29 @@ def named_files(command: str, directory: str, groups: Iterable[Mapping[str, Trai
     counts only if given as a path, because a bare name is looked up on PATH.
     """
     root = Path(directory).resolve()
-    named = list[str]()
+    file_names = list[str]()
     for settings in groups:
         filled = {name: settings.get(name, f"{{{name}}}") for name in placeholders(command)}
         words = fill(command, filled)
         if "/" in words[0]:
-            named.append(words[0])
-        for before, word in pairwise(words):
-            named += _possible_files(before, word)
+            file_names.append(words[0])
+        for previous_word, word in pairwise(words):
+            file_names += _possible_files(previous_word, word)
     files = dict[str, None]()  # in order, each once
-    for name in named:
+    for name in file_names:
         path = (root / name).resolve()
         if "{" not in name and path.is_file() and path.is_relative_to(root):
             files[path.relative_to(root).as_posix()] = None
     return tuple(files)
 
 
-def _possible_files(before: str, word: str) -> Iterator[str]:
-    """Yield the files that `word`, which follows `before`, may name."""
+def _possible_files(previous_word: str, word: str) -> Iterator[str]:
+    """Yield the files that `word`, which follows `previous_word`, may name."""
     yield word
     value = word.partition("=")[2]
     if value:
         yield value
-    if before == "-m":
+    if previous_word == "-m":
         module = word.replace(".", "/")
         yield f"{module}.py"
         yield f"{module}/__main__.py"

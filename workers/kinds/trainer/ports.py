@@ -49,10 +49,10 @@ def _is_free(port: int) -> bool:
     """Whether a program could listen at the port, on all addresses of IPv4 and, where there is one, of IPv6."""
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
-            with socket.socket(family) as tried:
+            with socket.socket(family) as probe:
                 if family == socket.AF_INET6:
-                    tried.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                tried.bind(("", port))
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                probe.bind(("", port))
         except OSError as error:
             if family == socket.AF_INET6 and error.errno in _NO_IPV6:
                 continue

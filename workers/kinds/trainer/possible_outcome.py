@@ -14,7 +14,7 @@ def refuse_impossible(outcomes: Iterable[float], measure: Measure) -> None:
 
     An outcome that is too large or not a number counts as the worse end of the range, if that end is declared.
     """
-    worst = measure.high if measure.better == "lower" else measure.low
+    worst_outcome = measure.high if measure.better == "lower" else measure.low
     for outcome in outcomes:
         if countable(outcome):
             if not measure.possible(outcome):
@@ -24,7 +24,7 @@ def refuse_impossible(outcomes: Iterable[float], measure: Measure) -> None:
                     f"{measure.label} was {outcome:g} in the rehearsal, outside --outcome-range {low}..{high}; correct "
                     "the range, or the outcome that is read"
                 )
-        elif worst is None:
+        elif worst_outcome is None:
             raise ValueError(
                 f"{measure.label} was {outcome:g} in the rehearsal, not a number from -{LARGEST_OUTCOME:g} to "
                 f"{LARGEST_OUTCOME:g}; to count such an outcome as the worse end of a range, set --outcome-range"
@@ -33,8 +33,8 @@ def refuse_impossible(outcomes: Iterable[float], measure: Measure) -> None:
 
 def refuse_other_unit(outcomes: Iterable[float], measure: Measure, margin: float) -> None:
     """Raise ValueError if the outcomes of whole runs are fractions, and the margin is 1 or more."""
-    seen = [outcome for outcome in outcomes if countable(outcome)]
+    finite_outcomes = [outcome for outcome in outcomes if countable(outcome)]
     try:
-        check_seen(measure, margin, seen, SettingName("outcome_range", "LOW..HIGH"))
+        check_seen(measure, margin, finite_outcomes, SettingName("outcome_range", "LOW..HIGH"))
     except UsageError as error:
         raise ValueError(str(error)) from None

@@ -24,7 +24,7 @@ class PythonSession(TrainerSession):
         self._points: Iterator[Point] | None = None
         self._run = self._new_run(0, None)
 
-    def _new_run(self, point: int, given: State | None) -> Run:
+    def _new_run(self, point: int, restored_state: State | None) -> Run:
         return Run(
             settings=self._trainer.settings(self.spec.settings.trainer),
             points=self.spec.episodes,
@@ -34,37 +34,39 @@ class PythonSession(TrainerSession):
             eval_episodes=self.spec.eval_episodes,
             on_step=lambda step: None,
             point=point,
-            given=given,
+            given=restored_state,
         )
 
-    def _restore_point(self, point: int, done: bytes) -> None:
-        self._run = self._new_run(point, module.restored(done))
+    def _restore_point(self, point: int, done_state: bytes) -> None:
+        self._run = self._new_run(point, module.restored(done_state))
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
         """Advance the trainer to its next point; the trainer waits at its `yield` until the release."""
-        began = time.perf_counter()
+        begin_s = time.perf_counter()
         self._run.on_step = on_step
         if self._points is None:
             if episode == 0:
                 words.fresh_folder(self.root, self.order.out)
             self._points = self._trainer.train(self._run)
         on_step(0)
-        metrics, done = module.next_point(self._points, episode, self._run, self.order.outcome)
+        metrics, done_state = module.next_point(self._points, episode, self._run, self.order.outcome)
         names = metrics.keys() - {self.order.outcome}
         if names != set(self.order.metrics):
-            planned = ", ".join(self.order.metrics) or "none"
+            planned_names = ", ".join(self.order.metrics) or "none"
             raise ValueError(
                 f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} in addition to the outcome, but "
-                f"the first had {planned}; yield the same metrics at every point"
+                f"the first had {planned_names}; yield the same metrics at every point"
             )
         self.point = episode + 1
-        self.done = done
-        return self._record(episode, metrics[self.order.outcome], metrics, began)
+        self.done = done_state
+        return self._record(episode, metrics[self.order.outcome], metrics, begin_s)
 
-    def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
+    def _outcomes(self, done_state: bytes, on_step: OnStep) -> list[float]:
         """Return the outcomes that the trainer's `evaluate` gives for a copy of the last state."""
         self._run.on_step = on_step
-        outcomes = module.outcomes_of(self._trainer.evaluate(self._run, module.restored(done)), self.order.outcome)
+        outcomes = module.outcomes_of(
+            self._trainer.evaluate(self._run, module.restored(done_state)), self.order.outcome
+        )
         if len(outcomes) != self.spec.eval_episodes:
             raise ValueError(f"evaluate returned {len(outcomes)} outcomes; {self.spec.eval_episodes} are planned")
         return outcomes

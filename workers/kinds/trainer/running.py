@@ -47,22 +47,22 @@ class ScriptFailed(UserCodeFailed):
 
 
 def environment(
-    shell: UsersShell, source: OutcomeSource, out: Path, pins: Mapping[str, str], search_path: str = ""
+    shell: UsersShell, source: OutcomeSource, out_folder: Path, pins: Mapping[str, str], search_path: str = ""
 ) -> dict[str, str]:
     """Return the script's environment: the user's, `pins` and, for an outcome from wandb, the stand-in.
 
     `pins`: the variables that `workers.devices.pinned` sets for devices and threads. `search_path`: a folder where
     Python finds modules, too, or "".
     """
-    own = shell.variables()
+    shell_variables = shell.variables()
     own_variables = {"PYTHONUNBUFFERED": "1"}  # otherwise a killed script would lose its last lines
-    paths = [own.get("PYTHONPATH", ""), search_path]
+    paths = [shell_variables.get("PYTHONPATH", ""), search_path]
     if source.tool == "wandb":
         paths.insert(0, str(_STAND_IN))
-        own_variables |= {"ESPER_AB_WANDB_KEY": source.key, "ESPER_AB_WANDB_FILE": str(out / WANDB_FILE)}
+        own_variables |= {"ESPER_AB_WANDB_KEY": source.key, "ESPER_AB_WANDB_FILE": str(out_folder / WANDB_FILE)}
     if any(paths):
         own_variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    return {**own, **pins, **own_variables}
+    return {**shell_variables, **pins, **own_variables}
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ def run_script(
     with os.fdopen(peak, "rb") as peak_file:
         try:
             os.write(output, os.fsencode(f"$ {shlex.join(words)}\n"))  # with its seed, to be repeated by hand
-            before = (root / name).stat().st_size
-            guarded = subprocess.Popen(
+            size_before = (root / name).stat().st_size
+            guard_process = subprocess.Popen(
                 isolated_command(guard.__file__, shell.for_guard(), str(report), *words),
                 cwd=directory,
                 env=dict(variables),
@@ -109,15 +109,15 @@ def run_script(
         finally:
             os.close(output)
             os.close(report)
-        idle, seen_bytes, status = _attended(guarded, root / name, watch)
+        idle_kind, seen_bytes, status = _attended(guard_process, root / name, watch)
         largest_bytes = int(peak_file.read() or 0)
-    if idle not in ("", "with a result"):
-        raise ScriptFailed(f"{shown(words)} {idle_words(idle, watch.limits)}, so it was ended")
-    if status and not idle:
+    if idle_kind not in ("", "with a result"):
+        raise ScriptFailed(f"{shown(words)} {idle_words(idle_kind, watch.limits)}, so it was ended")
+    if status and not idle_kind:
         raise _failure(
-            words, status, _end_of(root / name, before), own_folder=Path(directory).is_relative_to(root.resolve())
+            words, status, _end_of(root / name, size_before), own_folder=Path(directory).is_relative_to(root.resolve())
         )
-    return ProgramEnd(by_itself=not idle, peak_bytes=max(seen_bytes, largest_bytes))
+    return ProgramEnd(by_itself=not idle_kind, peak_bytes=max(seen_bytes, largest_bytes))
 
 
 def _attended(guarded: subprocess.Popen[bytes], log: Path, watch: Watch) -> tuple[Idle, int, int]:
@@ -150,27 +150,27 @@ def _failure(words: Sequence[str], status: int, lines: list[str], *, own_folder:
     return ScriptFailed(f"{shown(words)} {how_ended(status)}: {end}", cause_of_exit(status, lines))
 
 
-def _watched(guarded: subprocess.Popen[bytes], log: Path, watch: Watch) -> tuple[Idle, int]:
+def _watched(guard_process: subprocess.Popen[bytes], log: Path, watch: Watch) -> tuple[Idle, int]:
     """Wait until a program ends or, as `watch` finds, idles; call `watch.on_sign` while it works.
 
     Returns how it idles, and the most memory in bytes that its processes had at a time.
     """
-    worked: object = None
-    idle: Idle = ""
+    last_work: object = None
+    idle_kind: Idle = ""
     peak_bytes = 0
-    while not idle:
+    while not idle_kind:
         try:
-            guarded.wait(_LOOK_S)
+            guard_process.wait(_LOOK_S)
             break
         except subprocess.TimeoutExpired:
-            used = _used(guarded.pid)
+            used = _used(guard_process.pid)
             peak_bytes = max(peak_bytes, sum(each.bytes for each in used.values()))
-            now = ({pid: each.times for pid, each in used.items()}, log.stat().st_size)
-            if now != worked:
+            work_now = ({pid: each.times for pid, each in used.items()}, log.stat().st_size)
+            if work_now != last_work:
                 watch.on_sign()
-            worked = now
-            idle = watch.look(guarded.pid)
-    return idle, peak_bytes
+            last_work = work_now
+            idle_kind = watch.look(guard_process.pid)
+    return idle_kind, peak_bytes
 
 
 @dataclass(frozen=True)

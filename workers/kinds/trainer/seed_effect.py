@@ -58,9 +58,9 @@ def refuse_no_effect(seeds: Sequence[Numbers], repeats: Sequence[Numbers], outco
     if not is_in_doubt(seeds, repeats, outcome):
         return
     n_seeds = len(seeds)
-    first = seeds[0][outcome][-1]
+    first_outcome = seeds[0][outcome][-1]
     if relative_difference(seeds, outcome) == 0.0:
-        finding = f"{n_seeds} seeds gave the same result ({outcome} {first:g})"
+        finding = f"{n_seeds} seeds gave the same result ({outcome} {first_outcome:g})"
     else:
         finding = (
             f"{n_seeds} seeds differ no more than one seed run {len(repeats)} times, and only by rounding ({outcome} "

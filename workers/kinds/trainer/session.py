@@ -57,7 +57,7 @@ class TrainerSession(ABC):
         """Train to the end of point `episode`."""
 
     @abstractmethod
-    def _outcomes(self, done: bytes, on_step: OnStep) -> list[float]:
+    def _outcomes(self, done_state: bytes, on_step: OnStep) -> list[float]:
         """Return the outcomes of the state after the last point."""
 
     def evaluate(self, experiment_dir: Path, on_step: OnStep) -> EvaluationRecord:
@@ -66,15 +66,15 @@ class TrainerSession(ABC):
         If the state cannot be saved, OSError is raised before anything else happens, and the call may be repeated.
         """
         assert self.done is not None, "the last point is done"
-        began = time.perf_counter()
+        begin_s = time.perf_counter()
         sha256 = durable.write(experiment_dir, self.spec.policy_file, self.done)
-        none: dict[str, float | None] = dict.fromkeys(self.order.metrics.values())
-        ends = tuple(self._end(outcome, none) for outcome in self._outcomes(self.done, on_step))
+        empty_metrics: dict[str, float | None] = dict.fromkeys(self.order.metrics.values())
+        ends = tuple(self._end(outcome, empty_metrics) for outcome in self._outcomes(self.done, on_step))
         return EvaluationRecord(
             run=self.spec.ref,
             policy_file=self.spec.policy_file,
             policy_sha256=sha256,
-            timing=_timing(began),
+            timing=_timing(begin_s),
             digest=_digest(ends),
             episodes=tuple(
                 EvaluatedEpisode(episode=episode, actions="sampled", result=end, rewards={})
@@ -104,16 +104,16 @@ class TrainerSession(ABC):
 
         Raises an error of `durable.FOREIGN` for other bytes. After an error, the session is unchanged.
         """
-        saved = _decode(data)
-        if saved.format != STATE_FORMAT:
-            raise ValueError(f"format {saved.format}, expected {STATE_FORMAT}")
-        self._restore_point(saved.point, saved.state)
-        self.point = saved.point
-        self.done = saved.state
+        saved_state = _decode(data)
+        if saved_state.format != STATE_FORMAT:
+            raise ValueError(f"format {saved_state.format}, expected {STATE_FORMAT}")
+        self._restore_point(saved_state.point, saved_state.state)
+        self.point = saved_state.point
+        self.done = saved_state.state
 
     @abstractmethod
-    def _restore_point(self, point: int, done: bytes) -> None:
-        """Make the training continue at `point` from the state `done`; an error leaves the session unchanged."""
+    def _restore_point(self, point: int, done_state: bytes) -> None:
+        """Make the training continue at `point` from the state `done_state`; an error leaves the session unchanged."""
 
     def _end(self, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
         """Return the record of an outcome; if the outcome is not finite, it is replaced by the worst outcome."""
@@ -135,25 +135,25 @@ class TrainerSession(ABC):
             measures=measures,
         )
 
-    def _record(self, episode: int, outcome: float, measures: dict[str, float], began: float) -> EpisodeRecord:
-        recorded: dict[str, float | None] = {}
+    def _record(self, episode: int, outcome: float, measures: dict[str, float], begin_s: float) -> EpisodeRecord:
+        recorded_metrics: dict[str, float | None] = {}
         for metric, name in self.order.metrics.items():
             value = measures[metric]
-            recorded[name] = value if countable(value) else None
-        envs = (self._end(outcome, recorded),)
+            recorded_metrics[name] = value if countable(value) else None
+        envs = (self._end(outcome, recorded_metrics),)
         return EpisodeRecord(
             run=self.spec.ref,
             episode=episode,
             envs=envs,
             ppo=None,
             seed_events=(),
-            timing=_timing(began),
+            timing=_timing(begin_s),
             digest=_digest(envs),
         )
 
 
-def _timing(began: float) -> Timing:
-    total_s = round(time.perf_counter() - began, 3)
+def _timing(begin_s: float) -> Timing:
+    total_s = round(time.perf_counter() - begin_s, 3)
     return Timing(total_s=total_s, train_s=total_s, validate_s=0.0, decide_s=0.0, update_s=0.0)
 
 

@@ -45,10 +45,10 @@ def attempt(trial: Trial, device: str) -> Tried:
     """Train and evaluate; ValueError if the trainer breaks a rule. The trainer's own exceptions are not caught."""
     question = trial.question
     data = b""
-    given = None
+    restored_state = None
     if trial.state_file:
         data = Path(trial.state_file).read_bytes()
-        given = module.restored(data)
+        restored_state = module.restored(data)
     trainer, _ = module.load(question.reference)
     run = Run(
         settings=trainer.settings(trial.settings),
@@ -59,26 +59,26 @@ def attempt(trial: Trial, device: str) -> Tried:
         eval_episodes=question.evaluations or EVALUATIONS,
         on_step=lambda step: None,
         point=trial.first,
-        given=given,
+        given=restored_state,
     )
-    began = time.perf_counter()
+    begin_s = time.perf_counter()
     points = trainer.train(run)
-    yielded = list[dict[str, str]]()
+    yielded_metrics = list[dict[str, str]]()
     for number in range(trial.first, trial.last):
         metrics, data = module.next_point(points, number, run, question.outcome)
-        if yielded and yielded[0].keys() != metrics.keys():
+        if yielded_metrics and yielded_metrics[0].keys() != metrics.keys():
             raise ValueError(f"point {number} and the first differ in their metrics; yield the same at every point")
-        yielded.append({name: repr(value) for name, value in metrics.items()})
+        yielded_metrics.append({name: repr(value) for name, value in metrics.items()})
         if trial.keep:
             Path(f"{trial.keep}{number}").write_bytes(data)
     trained = time.perf_counter()
     outcomes = module.outcomes_of(trainer.evaluate(run, module.restored(data)), question.outcome)
-    evaluated = time.perf_counter()
+    evaluation_end_s = time.perf_counter()
     return Tried(
-        points=tuple(yielded),
+        points=tuple(yielded_metrics),
         outcomes=tuple(map(repr, outcomes)),
         state_was_read=run.state_was_read,
-        point_s=(trained - began) / max(1, len(yielded)),
-        evaluate_s=evaluated - trained,
+        point_s=(trained - begin_s) / max(1, len(yielded_metrics)),
+        evaluate_s=evaluation_end_s - trained,
         memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
     )

@@ -129,11 +129,11 @@ def _is_value(written: str) -> bool:
 
 def _absolute(word: str, directory: Path, *, program: bool) -> str:
     """Return a word with the path of an existing file of the user's made absolute, also in --config=PATH."""
-    head, equals, path = word.rpartition("=") if word.startswith("-") else ("", "", word)
+    head, equals_sign, path = word.rpartition("=") if word.startswith("-") else ("", "", word)
     if not path or path.startswith("-") or (program and "/" not in path):
         return word
     try:
         exists = (directory / path).exists()
     except OSError:  # too long for a name
         exists = False
-    return f"{head}{equals}{directory / path}" if exists else word
+    return f"{head}{equals_sign}{directory / path}" if exists else word

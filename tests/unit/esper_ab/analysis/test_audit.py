@@ -32,9 +32,9 @@ from esper_ab.verdict.verdict import Verdict
 def test_a_clean_experiment_has_no_finding_at_its_end(events):
     events = events()
     assert finding_sentences(events) == {}
-    for cut in range(1, len(events), 29):
+    for event_count in range(1, len(events), 29):
         # Positions are balanced at the end of a cycle only.
-        assert {kind for kind, _, _ in finding_sentences(events[:cut])} <= {"order"}
+        assert {kind for kind, _, _ in finding_sentences(events[:event_count])} <= {"order"}
 
 
 def test_the_most_serious_finding_comes_first():
@@ -45,8 +45,8 @@ def test_the_most_serious_finding_comes_first():
 
 def test_a_finding_about_two_groups_affects_only_their_comparison():
     events = three_groups()
-    with_missing_env = episodes(events, lambda record: replace(record, envs=record.envs[:-1]), "wait")
-    amounts = [finding for finding in findings(with_missing_env) if finding.kind == "amounts"]
+    damaged_events = episodes(events, lambda record: replace(record, envs=record.envs[:-1]), "wait")
+    amounts = [finding for finding in findings(damaged_events) if finding.kind == "amounts"]
     assert {finding.groups for finding in amounts} == {("shaped", "wait"), ("simplified", "wait")}
     assert not any(finding.touches("shaped", "simplified") for finding in amounts)
     assert any(finding.touches("wait", "shaped") for finding in amounts)
@@ -105,29 +105,33 @@ def test_randomly_drawn_positions_of_seven_groups_do_not_block_the_verdict():
     """The positions of all 21 pairs are aliased, which blocks only if the square was not drawn."""
     events = Synthetic(groups={name: Shape() for name in "abcdefg"}, replicates=6, episodes=1, n_envs=1).events()
     assert not any(weight == "blocks" for _, weight, _ in finding_sentences(events))
-    not_drawn = planned(events, change_design(positions_drawn=False))
-    assert sum(kind == "aliased" for kind, _, _ in finding_sentences(not_drawn)) == 21
+    events_of_fixed_order = planned(events, change_design(positions_drawn=False))
+    assert sum(kind == "aliased" for kind, _, _ in finding_sentences(events_of_fixed_order)) == 21
 
 
 def test_unbalanced_positions_are_noted_if_the_test_is_unadjusted():
-    unadjusted, free = (planned(planted_effect(), change) for change in (change_design(adjusted=False), FREE))
-    assert finding_sentences(unadjusted) == {}
-    sentence = finding_sentences([*unadjusted, make_dropped_pair("shaped/0")])[
+    unadjusted_events, events_of_free_order = (
+        planned(planted_effect(), change) for change in (change_design(adjusted=False), FREE)
+    )
+    assert finding_sentences(unadjusted_events) == {}
+    sentence = finding_sentences([*unadjusted_events, make_dropped_pair("shaped/0")])[
         "order", "notes", ("shaped", "simplified")
     ]
     assert "-1 at 1, +1 at 2" in sentence
-    assert not any(kind == "order" for kind, _, _ in finding_sentences([*free, make_dropped_pair("shaped/0")]))
+    assert not any(
+        kind == "order" for kind, _, _ in finding_sentences([*events_of_free_order, make_dropped_pair("shaped/0")])
+    )
 
 
 # --- amounts ---
 
 
-def shorter(failed):
+def shorter(is_failed):
     def change(record):
-        first = replace(record.envs[0], steps=20, failed=failed)
-        return replace(record, envs=(first, *record.envs[1:]))
+        first_env = replace(record.envs[0], steps=20, failed=is_failed)
+        return replace(record, envs=(first_env, *record.envs[1:]))
 
-    return episodes(planted_effect(), change, which=lambda record: record.run.replicate == 1)
+    return episodes(planted_effect(), change, select=lambda record: record.run.replicate == 1)
 
 
 def fewer(record):
@@ -137,8 +141,12 @@ def fewer(record):
 @pytest.mark.parametrize(
     ("events", "expected_key", "words"),
     [
-        (shorter(failed=False), ("amounts", "blocks", ("shaped", "simplified")), "4800 against 4760 environment steps"),
-        (shorter(failed=True), ("failed environments", "notes", ("simplified",)), "8 environments failed"),
+        (
+            shorter(is_failed=False),
+            ("amounts", "blocks", ("shaped", "simplified")),
+            "4800 against 4760 environment steps",
+        ),
+        (shorter(is_failed=True), ("failed environments", "notes", ("simplified",)), "8 environments failed"),
         (
             evaluations(planted_effect(), fewer),
             ("amounts", "blocks", ("shaped", "simplified")),
@@ -181,7 +189,9 @@ def change_outcomes(events, change):
     """Return the journal with every evaluation accuracy replaced by `change(run, accuracy)`."""
     return played_again(
         events,
-        lambda run, played: replace(played, result=replace(played.result, outcome=change(run, played.result.outcome))),
+        lambda run, episode: replace(
+            episode, result=replace(episode.result, outcome=change(run, episode.result.outcome))
+        ),
     )
 
 

@@ -58,12 +58,12 @@ def _find_record_or_run(event):
 
 def make_continued(*, stop_before=3, worker="", **change):
     """Return a journal that stopped before a replicate and continued; `worker`: sources of cpu:0's new worker."""
-    started, *events = planted_effect()
+    first_event, *events = planted_effect()
     index = find_first(events, RunStarted, replicate=stop_before)
     workers = [replace(event, incarnation=1) for event in events if isinstance(event, WorkerStarted)]
     workers[0] = replace(workers[0], sources=worker)
     continuation = ExperimentContinued(**({"code": CODE, **SAME} | change))
-    return [replace(started, code=CODE), *events[:index], continuation, *workers, *events[index:]]
+    return [replace(first_event, code=CODE), *events[:index], continuation, *workers, *events[index:]]
 
 
 def change_first(kind, **fields):
@@ -77,20 +77,20 @@ def change_plan(change):
     return planned(planted_effect(), change)
 
 
-def change_runs(carries=False, **fields):
+def change_runs(carried_arms=False, **fields):
     """Return a change that sets these fields in every run of a plan."""
 
     def change(plan):
         blocks = (replace(block, runs=tuple(replace(run, **fields) for run in block.runs)) for block in plan.blocks)
-        return replace(plan, carries=carries, blocks=tuple(blocks))
+        return replace(plan, carries=carried_arms, blocks=tuple(blocks))
 
     return change
 
 
 def change_one_order(plan):
-    block, *others = plan.blocks
+    block, *other_blocks = plan.blocks
     runs = (replace(block.runs[0], data_dir="elsewhere"), *block.runs[1:])
-    return replace(plan, blocks=(replace(block, runs=runs), *others))
+    return replace(plan, blocks=(replace(block, runs=runs), *other_blocks))
 
 
 def enlarge_hosts(record):
@@ -103,11 +103,11 @@ def use_two_kinds_of_devices(plan):
     return replace(plan, lanes=tuple(replace(lane, titles=(titles[lane.name],)) for lane in plan.lanes))
 
 
-def slow_down(events, factor, which=lambda record: True):
+def slow_down(events, factor, select=lambda record: True):
     def change(record):
         return replace(record, timing=replace(record.timing, total_s=record.timing.total_s * factor))
 
-    return episodes(events, change, which=which)
+    return episodes(events, change, select=select)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def slow_down(events, factor, which=lambda record: True):
         ),
         (change_plan(change_runs(repeats=False)), "environments", "notes", "The environments are not repeatable"),
         (
-            change_plan(change_runs(repeats=False, carries=True)),
+            change_plan(change_runs(repeats=False, carried_arms=True)),
             "environments",
             "notes",
             "The environments carry state",
@@ -182,12 +182,12 @@ def make_uninformed(lr=3e-4, **changes):
 UNUSED = HeadUse(entropy=None, learnable=0.0)
 
 
-def remove_choice(head, which=lambda record: True):
+def remove_choice(head, select=lambda record: True):
     """Return a journal in which one head of `simplified` has no choice."""
     return episodes(
         planted_effect(),
         lambda record: replace(record, ppo=replace(record.ppo, heads={**record.ppo.heads, head: UNUSED})),
-        which=which,
+        select=select,
     )
 
 
@@ -208,14 +208,14 @@ def remove_choice(head, which=lambda record: True):
             "simplified/2, simplified/4.",
         ),
         (
-            slow_down(planted_effect(), 2.0, which=lambda record: record.episode == 0),
+            slow_down(planted_effect(), 2.0, select=lambda record: record.episode == 0),
             "cold start",
             "notes",
             "the first episode took 3 s after a warm-up of 0.4 s, 2.00 times",
         ),
         # Policy updates.
         (
-            updates(planted_effect(), which=lambda record: record.episode == 2, first_ratio_error=0.25),
+            updates(planted_effect(), select=lambda record: record.episode == 2, first_ratio_error=0.25),
             "ratio mismatch",
             "blocks",
             "differed from 1 by up to 2.5e-01 (6 of 48 updates, 6 of 6 runs)",
@@ -288,13 +288,13 @@ def test_every_change_of_the_source_changes_its_hash(tmp_path):
 
 
 def test_a_continuation_without_records_causes_no_finding():
-    started, *events = planted_effect()
+    first_event, *events = planted_effect()
     workers = [
         replace(event, incarnation=1, torch_version="2.12", sources="6b6b")
         for event in events
         if isinstance(event, WorkerStarted)
     ]
-    whole = [replace(started, code=CODE), *events[:-1]]
+    whole = [replace(first_event, code=CODE), *events[:-1]]
     assert finding_sentences([*whole, ExperimentContinued(**OTHER), *workers, events[-1]]) == {}
 
 
@@ -340,18 +340,26 @@ def test_faults_outside_any_run_are_noted():
 
 
 def test_the_conduct_of_a_group_sums_up_its_runs_faults_and_time():
-    shaped, simplified = conduct(fold([*failed_run(), with_entry("dropped_pair")[-1]]))
-    assert (shaped.runs, shaped.finished, shaped.lost, shaped.faults) == (6, 3, 0, {})
-    assert (simplified.lost, simplified.faults) == (1, {"worker_death": 1})
-    assert (shaped.episodes, shaped.env_steps, shaped.evaluation_episodes) == (26, 26 * 4 * 25, 3 * 12)
-    assert shaped.wall_s == pytest.approx(26 * 1.5)
-    assert (shaped.episode_s, shaped.warm_up_s, shaped.first_over_rest) == (1.5, 0.4, 1.0)
-    (empty, _) = conduct(fold(planted_effect()[:1]))
-    assert (empty.episodes, empty.episode_s, empty.decisions_per_s) == (0, None, None)
+    shaped_conduct, simplified_conduct = conduct(fold([*failed_run(), with_entry("dropped_pair")[-1]]))
+    assert (shaped_conduct.runs, shaped_conduct.finished, shaped_conduct.lost, shaped_conduct.faults) == (6, 3, 0, {})
+    assert (simplified_conduct.lost, simplified_conduct.faults) == (1, {"worker_death": 1})
+    assert (shaped_conduct.episodes, shaped_conduct.env_steps, shaped_conduct.evaluation_episodes) == (
+        26,
+        26 * 4 * 25,
+        3 * 12,
+    )
+    assert shaped_conduct.wall_s == pytest.approx(26 * 1.5)
+    assert (shaped_conduct.episode_s, shaped_conduct.warm_up_s, shaped_conduct.first_over_rest) == (1.5, 0.4, 1.0)
+    (empty_conduct, _) = conduct(fold(planted_effect()[:1]))
+    assert (empty_conduct.episodes, empty_conduct.episode_s, empty_conduct.decisions_per_s) == (0, None, None)
     # The first episode is compared with the other episodes only.
-    cold = slow_down(Synthetic(episodes=2).events(), 2.0, which=lambda record: record.episode == 0)
-    (_, simplified) = conduct(fold(cold))
-    assert (simplified.episode_s, simplified.first_episode_s, simplified.first_over_rest) == (1.5, 3.0, 2.0)
+    slow_events = slow_down(Synthetic(episodes=2).events(), 2.0, select=lambda record: record.episode == 0)
+    (_, simplified_conduct) = conduct(fold(slow_events))
+    assert (simplified_conduct.episode_s, simplified_conduct.first_episode_s, simplified_conduct.first_over_rest) == (
+        1.5,
+        3.0,
+        2.0,
+    )
 
 
 PATHOLOGIES = {
@@ -364,14 +372,14 @@ PATHOLOGIES = {
 
 @pytest.mark.parametrize(("kind", "change"), PATHOLOGIES.items())
 def test_pathologies_in_most_updates_of_a_group_cap_the_verdict(kind, change):
-    few_updates = updates(planted_effect(), which=lambda record: record.episode == 3, **change)
+    few_updates = updates(planted_effect(), select=lambda record: record.episode == 3, **change)
     assert only_finding(few_updates) == (
         (kind, "notes", ("simplified",)),
         f"simplified: {kind} in 6 of 48 updates, 6 of 6 runs.",
     )
-    most_updates = updates(planted_effect(), which=lambda record: record.episode >= 3, **change)
+    most_updates = updates(planted_effect(), select=lambda record: record.episode >= 3, **change)
     (key, sentence) = only_finding(most_updates)
     assert key == (kind, "caps", ("simplified",))
     assert "(30 of 48 updates, 6 of 6 runs): it did not train." in sentence
-    all_but_one_run = updates(planted_effect(), which=lambda record: record.run.replicate > 0, **change)
-    assert only_finding(all_but_one_run)[0] == (kind, "notes", ("simplified",))
+    partial_events = updates(planted_effect(), select=lambda record: record.run.replicate > 0, **change)
+    assert only_finding(partial_events)[0] == (kind, "notes", ("simplified",))

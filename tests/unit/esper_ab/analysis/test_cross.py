@@ -49,12 +49,12 @@ def test_the_cross_evaluation_contains_means_over_runs():
     assert matrix.modes == MODES
     assert [row.group for row in matrix.rows] == list(history.groups)
     for row in matrix.rows:
-        per_run = [
-            np.mean([played.rewards["sparse"] for played in run.evaluation.episodes if played.actions == "sampled"])
+        values_by_run = [
+            np.mean([episode.rewards["sparse"] for episode in run.evaluation.episodes if episode.actions == "sampled"])
             for run in history.of_group(row.group)
         ]
-        assert row.runs == len(per_run) == 6
-        assert row.rewards["sparse"] == pytest.approx(np.mean(per_run), abs=1e-12)
+        assert row.runs == len(values_by_run) == 6
+        assert row.rewards["sparse"] == pytest.approx(np.mean(values_by_run), abs=1e-12)
     assert matrix.rows[0].outcome > matrix.rows[1].outcome > matrix.rows[2].outcome
 
 
@@ -83,8 +83,8 @@ def test_a_reward_proportional_to_the_outcome_correlates_fully():
 
 def test_missing_rewards_leave_gaps_in_the_cross_evaluation():
     def replace_rewards(run, episode):
-        own = {"mine": episode.result.outcome} if run.group_id == "shaped" else {}
-        return msgspec.structs.replace(episode, rewards={"broken": None, **own})
+        own_rewards = {"mine": episode.result.outcome} if run.group_id == "shaped" else {}
+        return msgspec.structs.replace(episode, rewards={"broken": None, **own_rewards})
 
     matrix = cross_evaluation(fold(played_again(planted_effect(), replace_rewards)))
     assert matrix.rows[0].rewards["mine"] == pytest.approx(matrix.rows[0].outcome)

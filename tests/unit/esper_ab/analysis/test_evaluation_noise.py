@@ -34,10 +34,10 @@ def test_estimated_components_match_the_simulated_variances():
 
 
 def test_greedy_episodes_do_not_affect_the_estimated_components():
-    greedy, plain = (
+    greedy_components, plain_components = (
         estimate_noise(groups={"x": Shape(greedy=points), "y": Shape()}).components for points in (30.0, 0.0)
     )
-    assert greedy == plain
+    assert greedy_components == plain_components
 
 
 def test_the_time_of_a_record_is_divided_among_its_episodes():

@@ -25,11 +25,11 @@ Change = Callable[[EpisodeRecord], EpisodeRecord]
 
 
 def describe_learning(
-    change: Change = lambda record: record, greedy: float = 0.0, **ppo: float
+    change: Change = lambda record: record, greedy_gain: float = 0.0, **ppo: float
 ) -> tuple[Learning, ...]:
-    """Return the learning of a learner and of `wait`, with changed episodes; greedy actions gain `greedy` points."""
-    good = Shape(accuracy=75.0, greedy=greedy, ppo=PPOSettings(**ppo))
-    groups = {"good": good, "wait": Shape(accuracy=33.0, controller="wait")}
+    """Return the learning of a learner and of `wait`, with changed episodes and `greedy_gain` points for greed."""
+    good_shape = Shape(accuracy=75.0, greedy=greedy_gain, ppo=PPOSettings(**ppo))
+    groups = {"good": good_shape, "wait": Shape(accuracy=33.0, controller="wait")}
     history = fold(episodes(Synthetic(groups=groups, replicates=2, episodes=20).events(), change, group=""))
     return learning(history, outcomes(history))
 
@@ -62,7 +62,7 @@ ONE_STEP = {"epochs": 1, "minibatches": 1}
 
 
 @pytest.mark.parametrize(
-    ("change", "greedy", "ppo", "words"),
+    ("change", "greedy_gain", "ppo", "words"),
     [
         (change_updates(op=0.95), 0.0, {}, "nearly uniform"),
         (change_updates(op=0.95), 12.0, {}, "nearly uniform"),
@@ -79,11 +79,11 @@ ONE_STEP = {"epochs": 1, "minibatches": 1}
         (change_updates(op=0.5, approx_kl=0.0), 0.0, ONE_STEP | {"minibatches": 2}, "uses 0 % of the trust region"),
     ],
 )
-def test_the_sentence_about_a_group_names_the_limit_of_its_learning(change, greedy, ppo, words):
-    (learner,) = describe_learning(change, greedy, **ppo)
+def test_the_sentence_about_a_group_names_the_limit_of_its_learning(change, greedy_gain, ppo, words):
+    (learner,) = describe_learning(change, greedy_gain, **ppo)
     assert words in learner.limit
     assert learner.limit.startswith("good: ")
-    assert (f"{learner.greedy:.2f} %" in learner.limit) == (greedy != 0.0 and learner.learns)
+    assert (f"{learner.greedy:.2f} %" in learner.limit) == (greedy_gain != 0.0 and learner.learns)
     assert (learner.trust_region is None) == (ppo == ONE_STEP)
 
 
@@ -102,18 +102,20 @@ def test_first_and_last_measures_are_taken_at_the_ends_of_training():
     assert (learner.first["fossilized"], learner.last["fossilized"]) == (0.0, 2.0)
 
 
-@pytest.mark.parametrize(("sampled", "greedy"), [(None, 50.0), (50.0, None), (50.0, 54.9), (50.0, 45.1)])
-def test_a_small_gap_between_greedy_and_sampled_scores_is_not_mentioned(sampled, greedy):
-    assert greedy_gap(fold(one_replicate()).design, sampled, greedy) == ""
+@pytest.mark.parametrize(
+    ("sampled_outcome", "greedy_outcome"), [(None, 50.0), (50.0, None), (50.0, 54.9), (50.0, 45.1)]
+)
+def test_a_small_gap_between_greedy_and_sampled_scores_is_not_mentioned(sampled_outcome, greedy_outcome):
+    assert greedy_gap(fold(one_replicate()).design, sampled_outcome, greedy_outcome) == ""
 
 
 # Own rewards beside outcomes: groups that their reward misled, and the report on a Gymnasium experiment.
 
 
-def make_content(slopes: dict[str, float], better: str = "higher") -> Content:
+def make_content(slopes: dict[str, float], better_direction: str = "higher") -> Content:
     """Report on groups whose own reward changes by a slope per episode; `high` has a far higher outcome than `low`."""
-    outcome = Measure(name="env_return", label="return", better=better)
-    synthetic = Synthetic(
+    outcome = Measure(name="env_return", label="return", better=better_direction)
+    synthetic_experiment = Synthetic(
         kind=GYMNASIUM,
         measures=TaskMeasures(outcome=outcome, measures=()),
         replicates=6,
@@ -123,11 +125,11 @@ def make_content(slopes: dict[str, float], better: str = "higher") -> Content:
     def set_reward(record: EpisodeRecord) -> EpisodeRecord:
         return change_envs(record, reward_sum=slopes[record.run.group_id] * record.episode)
 
-    return content(fold(episodes(synthetic.events(), set_reward, group="")))
+    return content(fold(episodes(synthetic_experiment.events(), set_reward, group="")))
 
 
 @pytest.mark.parametrize(
-    ("slopes", "better", "expected"),
+    ("slopes", "better_direction", "expected"),
     [
         ({"high": 1.0, "low": 5.0}, "higher", [("low", "high")]),
         ({"high": 1.0, "low": 0.0}, "higher", []),  # its reward has not risen, so it has not misled it
@@ -136,16 +138,18 @@ def make_content(slopes: dict[str, float], better: str = "higher") -> Content:
     ],
 )
 def test_a_worse_group_with_a_rising_reward_counts_as_misled(
-    slopes: dict[str, float], better: str, expected: list
+    slopes: dict[str, float], better_direction: str, expected: list
 ) -> None:
-    report_content = make_content(slopes, better)
+    report_content = make_content(slopes, better_direction)
     rewards = own_rewards(report_content.history)
-    assert [(own_reward.group, other) for own_reward, other in misled(rewards, report_content.comparisons)] == expected
-    for own_reward in rewards:
-        assert own_reward.runs == 6
-        assert own_reward.rose == (6 if slopes[own_reward.group] > 0.0 else 0)
-        first, last = own_reward.reward
-        assert (last - first > 0.0) == (slopes[own_reward.group] > 0.0)
+    assert [
+        (reward_rise.group, other_group) for reward_rise, other_group in misled(rewards, report_content.comparisons)
+    ] == expected
+    for reward_rise in rewards:
+        assert reward_rise.runs == 6
+        assert reward_rise.rose == (6 if slopes[reward_rise.group] > 0.0 else 0)
+        first_reward, last_reward = reward_rise.reward
+        assert (last_reward - first_reward > 0.0) == (slopes[reward_rise.group] > 0.0)
 
 
 def test_the_report_names_misled_groups() -> None:
@@ -207,9 +211,11 @@ def test_surprising_evaluations_get_a_remark(groups, starts, ends):
 def test_only_falling_curves_of_training_groups_get_a_remark():
     groups = {"a": Shape(accuracy=60.0), "b": Shape(accuracy=60.0), "untrained": FIXED}
     events = Synthetic(groups=groups, episodes=4).events()
-    fell = [line for line in make_remarks(episodes(events, lower_outcome, group="")) if "did not improve" in line]
-    assert [line.partition(" of ")[2][:2] for line in fell] == ["a:", "b:"]
-    assert fell[0].startswith("Training did not improve the held-out accuracy of a: from 90.00 % ")
+    remarks_on_falls = [
+        line for line in make_remarks(episodes(events, lower_outcome, group="")) if "did not improve" in line
+    ]
+    assert [line.partition(" of ")[2][:2] for line in remarks_on_falls] == ["a:", "b:"]
+    assert remarks_on_falls[0].startswith("Training did not improve the held-out accuracy of a: from 90.00 % ")
     assert make_remarks(Synthetic().events()) == ()
 
 
@@ -221,7 +227,7 @@ def test_a_fixed_schedule_ahead_by_the_margin_gets_a_remark():
         mean(run_outcome.outcome for run_outcome in run_outcomes.values() if run_outcome.run.group_id == group)
         for group in groups
     ]
-    ahead = means[1] - means[0]
-    assert ahead > 0.0
-    for margin, count in ((1.01 * ahead, 0), (ahead, 1), (0.5 * ahead, 1)):
+    lead = means[1] - means[0]
+    assert lead > 0.0
+    for margin, count in ((1.01 * lead, 0), (lead, 1), (0.5 * lead, 1)):
         assert len(make_remarks(Synthetic(groups=groups, settings={"margin": margin}).events())) == count

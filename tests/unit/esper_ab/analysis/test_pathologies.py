@@ -28,9 +28,9 @@ def test_pathologies_counted_in_columns_equal_those_of_the_records():
     counts = {}
     for index, record in enumerate(records[: 2 * len(changes)]):
         ppo = msgspec.structs.replace(record.ppo, **changes[index % len(changes)])
-        changed = msgspec.structs.replace(record, episode=index, ppo=ppo)
-        columns.add(changed)
-        for kind in pathologies(changed):
+        changed_record = msgspec.structs.replace(record, episode=index, ppo=ppo)
+        columns.add(changed_record)
+        for kind in pathologies(changed_record):
             counts[kind] = counts.get(kind, 0) + 1
     assert count_pathologies(columns) == counts
     assert len(counts) == 6

@@ -41,32 +41,36 @@ def make_incident(category):
 
 def test_the_hash_does_not_depend_on_deaths_times_or_arrival_order():
     events = planted_effect()
-    slower = alter_first(EpisodeRecorded, timing=msgspec.structs.replace(TIMING, total_s=9.0, train_s=9.0))
-    first, second = [i for i, event in enumerate(events) if isinstance(event, EpisodeRecorded)][:2]
-    swapped = list(events)
-    swapped[first], swapped[second] = swapped[second], swapped[first]
-    started = next(event for event in events if isinstance(event, WorkerStarted))
-    died = [
+    slower_events = alter_first(EpisodeRecorded, timing=msgspec.structs.replace(TIMING, total_s=9.0, train_s=9.0))
+    first_index, second_index = [i for i, event in enumerate(events) if isinstance(event, EpisodeRecorded)][:2]
+    swapped_events = list(events)
+    swapped_events[first_index], swapped_events[second_index] = (
+        swapped_events[second_index],
+        swapped_events[first_index],
+    )
+    worker_start = next(event for event in events if isinstance(event, WorkerStarted))
+    restarted_events = [
         *events[:40],
         make_incident("worker_death"),
         make_incident("restart"),
-        msgspec.structs.replace(started, incarnation=2),
+        msgspec.structs.replace(worker_start, incarnation=2),
         *events[40:],
     ]
-    assert {hash_events(journal) for journal in (slower, swapped, died, [*events, make_incident("dropped_pair")])} == {
-        hash_events(events)
-    }
+    assert {
+        hash_events(journal)
+        for journal in (slower_events, swapped_events, restarted_events, [*events, make_incident("dropped_pair")])
+    } == {hash_events(events)}
 
 
 def test_only_the_name_of_a_lost_run_enters_the_hash():
     events = [event for event in planted_effect() if not isinstance(event, RunEvaluated)]
-    lost = make_incident("dropped_pair")
-    last = next(
+    loss = make_incident("dropped_pair")
+    last_index = next(
         i
         for i, event in reversed(list(enumerate(events)))
         if isinstance(event, EpisodeRecorded) and event.record.run.name == "shaped/0"
     )
-    without_last = [*events[:last], *events[last + 1 :]]
-    assert hash_events([*events, lost]) == hash_events([*without_last, lost])
-    assert hash_events(events) != hash_events(without_last)
-    assert hash_events(events) != hash_events([*events, lost])
+    events_without_last = [*events[:last_index], *events[last_index + 1 :]]
+    assert hash_events([*events, loss]) == hash_events([*events_without_last, loss])
+    assert hash_events(events) != hash_events(events_without_last)
+    assert hash_events(events) != hash_events([*events, loss])

@@ -14,25 +14,29 @@ def test_best_of_n_uses_only_random_schedules() -> None:
     findings = findings_of(
         make_reward_audit(OUTCOMES, {"honest": OUTCOMES, "opposite": [-value for value in OUTCOMES]})
     )
-    honest, opposite = findings.rewards
+    honest_reward, opposite_reward = findings.rewards
     assert findings.own_curve[-1] == 50
     assert findings.own_curve[0] == pytest.approx(35)
-    assert (honest.favourite, honest.regret, honest.pairs) == (0, 0, ())
-    assert honest.curve.tolist() == findings.own_curve.tolist()
-    assert honest.distance == pytest.approx(0, abs=1e-6)
-    assert (opposite.favourite, opposite.regret) == (1, 80)
-    assert opposite.curve[-1] == 20
-    assert [honest.rank_correlation, opposite.rank_correlation] == [1, -1]
-    assert (opposite.pairs[0].preferred, opposite.pairs[0].better, opposite.pairs[0].loss) == (1, 0, 80)
+    assert (honest_reward.favourite, honest_reward.regret, honest_reward.pairs) == (0, 0, ())
+    assert honest_reward.curve.tolist() == findings.own_curve.tolist()
+    assert honest_reward.distance == pytest.approx(0, abs=1e-6)
+    assert (opposite_reward.favourite, opposite_reward.regret) == (1, 80)
+    assert opposite_reward.curve[-1] == 20
+    assert [honest_reward.rank_correlation, opposite_reward.rank_correlation] == [1, -1]
+    assert (opposite_reward.pairs[0].preferred, opposite_reward.pairs[0].better, opposite_reward.pairs[0].loss) == (
+        1,
+        0,
+        80,
+    )
     assert findings.shown_n == (1, 4)
 
 
 def test_the_share_of_a_reward_paid_at_each_step_is_measured_by_magnitude() -> None:
-    early, late, never = (
+    early_reward, late_reward, never_paid_reward = (
         make_scored(name, OUTCOMES, by_step=by_step)
         for name, by_step in (("early", (3, 1, 0, 0)), ("late", (0, 0, 0, 2)), ("never", (0, 0, 0, 0)))
     )
-    rewards = findings_of(make_reward_audit(OUTCOMES, [early, late, never])).rewards
+    rewards = findings_of(make_reward_audit(OUTCOMES, [early_reward, late_reward, never_paid_reward])).rewards
     assert [reward.half_paid for reward in rewards] == [1, 4, None]
     assert [reward.on_last_step for reward in rewards] == [0, 1, None]
     assert rewards[0].paid.tolist() == [0.75, 1, 1, 1]
@@ -42,20 +46,20 @@ def test_reward_constants_are_sorted_by_their_effect() -> None:
     def make_varied(constant: str, returns: list[float]) -> Varied:
         return Varied(constant=constant, was="1", now="2", returns=tuple(returns))
 
-    scored = make_scored(
+    scored_reward = make_scored(
         "honest",
         OUTCOMES,
-        varied=(
+        varied_constants=(
             make_varied("scale", [2 * value for value in OUTCOMES]),
             make_varied("sign", [-value for value in OUTCOMES]),
             make_varied("refused", []),
         ),
     )
-    sensitivity = findings_of(make_reward_audit(OUTCOMES, [scored])).rewards[0].sensitivity
+    sensitivity = findings_of(make_reward_audit(OUTCOMES, [scored_reward])).rewards[0].sensitivity
     assert [entry.varied.constant for entry in sensitivity] == ["sign", "refused", "scale"]
-    sign, refused, scale = sensitivity
+    sign, refused_constant, scale = sensitivity
     assert (sign.favourite_change, sign.order) == (-30, pytest.approx(-1))
-    assert (refused.favourite_change, refused.order) == (None, None)
+    assert (refused_constant.favourite_change, refused_constant.order) == (None, None)
     assert (scale.favourite_change, scale.order) == (0, pytest.approx(1))
 
 

@@ -15,23 +15,23 @@ def make_plan(**options):
 
 
 def test_a_range_of_scores_adds_performance_profiles():
-    judged = esper_ab.judge_outcomes(make_plan(), RUNS, scores="0..100")
-    compared = esper_ab.compare_outcomes(RUNS, margin=2.0, scores="0..100")
-    assert judged.profiles == compared.profiles != ()
-    assert "Scores over all tasks" in str(judged)
+    judged_answer = esper_ab.judge_outcomes(make_plan(), RUNS, scores="0..100")
+    compared_answer = esper_ab.compare_outcomes(RUNS, margin=2.0, scores="0..100")
+    assert judged_answer.profiles == compared_answer.profiles != ()
+    assert "Scores over all tasks" in str(judged_answer)
     table = [*rows(A, B, task="far"), *rows(A, B, task="time")]
     data = read_data({name: [row[name] for row in table] for name in table[0]})
-    several = esper_ab.judge_outcomes(
+    answer_of_tasks = esper_ab.judge_outcomes(
         make_plan(tasks=["far", "time"]), data, scores={"far": "0..100", "time": "100..0"}
     )
-    assert [profile.group for profile in several.profiles] == ["new", "old"]
+    assert [profile.group for profile in answer_of_tasks.profiles] == ["new", "old"]
 
 
 def refusal_of(call):
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(UsageError) as refusal:
         call()
-    assert "\n" not in str(raised.value)
-    return str(raised.value)
+    assert "\n" not in str(refusal.value)
+    return str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def test_the_refusal_of_a_wrong_type_names_the_argument(options, text):
 
 
 def test_numpy_numbers_and_arrays_are_accepted():
-    plain = make_plan(looks=[6, 8], alpha=0.25)
-    from_numpy = esper_ab.design_comparison(
+    plain_plan = make_plan(looks=[6, 8], alpha=0.25)
+    numpy_plan = esper_ab.design_comparison(
         np.array(["new", "old"]), np.int64(8), margin=np.float64(2.0), looks=np.array([6, 8]), alpha=np.float32(0.25)
     )
-    assert from_numpy == plain
+    assert numpy_plan == plain_plan
     assert esper_ab.design_comparison(["new", "old"], np.arange(8.0), margin=2.0) == make_plan()
     assert "seeds=8.0" in refusal_of(lambda: esper_ab.design_comparison(["new", "old"], 8.0, margin=2.0))
 
@@ -75,11 +75,14 @@ def test_unreadable_data_are_refused_in_one_line(tmp_path, monkeypatch, data):
 
 
 def test_rows_can_be_declared_as_runs_pairs_or_items():
-    many = {"new": [71.0 + place % 5 for place in range(40)], "old": [70.0 + place % 7 for place in range(31)]}
-    keyed = {group: dict(enumerate(values)) for group, values in many.items()}
-    for data, paired, text in ((many, False, "40 and 31 runs"), (keyed, True, "31 pairs")):
-        assert text in str(esper_ab.compare_outcomes(data, margin=2.0, paired=paired, rows="runs"))
-    items = str(esper_ab.compare_outcomes(keyed, margin=2.0, rows="items"))
+    lists_by_group = {
+        "new": [71.0 + place % 5 for place in range(40)],
+        "old": [70.0 + place % 7 for place in range(31)],
+    }
+    values_by_key = {group: dict(enumerate(values)) for group, values in lists_by_group.items()}
+    for data, is_paired, text in ((lists_by_group, False, "40 and 31 runs"), (values_by_key, True, "31 pairs")):
+        assert text in str(esper_ab.compare_outcomes(data, margin=2.0, paired=is_paired, rows="runs"))
+    items = str(esper_ab.compare_outcomes(values_by_key, margin=2.0, rows="items"))
     assert "On these 31 items, checkpoint new" in " ".join(items.split())
     assert "rows='steps'" in refusal_of(lambda: esper_ab.compare_outcomes(RUNS, margin=2.0, rows="steps"))
 

@@ -99,11 +99,11 @@ def test_a_train_function_with_a_seed_is_called_once_per_run(write_file, text, c
 
 def test_an_imported_experiment_is_not_the_declaration_of_a_file(write_file):
     write_file('def get_experiment():\n    return make("there")', "elsewhere.py")
-    own = write_file('from elsewhere import *\ncreate_x_experiment = lambda: make("x")')
-    assert load_declaration(own).asked.name == "x"
-    own.write_text("from elsewhere import get_experiment\n")
+    own_file = write_file('from elsewhere import *\ncreate_x_experiment = lambda: make("x")')
+    assert load_declaration(own_file).asked.name == "x"
+    own_file.write_text("from elsewhere import get_experiment\n")
     with pytest.raises(UsageError, match=r"no experiment of its own \(it imports get_experiment\)"):
-        load_declaration(own)
+        load_declaration(own_file)
 
 
 @pytest.mark.parametrize(

@@ -84,11 +84,11 @@ def test_the_figure_of_effects_has_a_row_per_comparison(run, tmp_path):
 
 def test_the_state_of_an_experiment_is_finished_failed_running_or_stale(tmp_path):
     finished = load_experiment(write(tmp_path / "finished", planted_effect()))
-    failed = load_experiment(write(tmp_path / "failed", failed_run()))
+    failed_experiment = load_experiment(write(tmp_path / "failed", failed_run()))
     stale_dir = write(tmp_path / "stale", planted_effect()[:60])
     with closing(Lock(stale_dir)):
-        running = load_experiment(stale_dir)
-    states = [run.state for run in (finished, failed, running, load_experiment(stale_dir))]
+        running_experiment = load_experiment(stale_dir)
+    states = [run.state for run in (finished, failed_experiment, running_experiment, load_experiment(stale_dir))]
     assert states == ["finished", "failed", "running", "stale"]
     assert repr(finished).startswith(f"<LoadedExperiment '{finished.path}', finished: shaped against simplified")
     assert "shaped - simplified: BETTER" in repr(finished)

@@ -65,9 +65,9 @@ def test_settings_of_a_variant_override_the_base_config():
 @given(settings=SETTINGS, spelling=st.sampled_from(SPELLINGS))
 def test_every_spelling_of_a_key_gives_the_same_settings(settings, spelling):
     second_variant = ABVariant("other")
-    plain = ABExperiment("x", variants=[ABVariant("a", overrides=settings), second_variant])
-    spelled = ABExperiment("x", variants=[ABVariant("a", overrides=spelling(settings)), second_variant])
-    assert by_name(spelled) == by_name(plain)
+    plain_experiment = ABExperiment("x", variants=[ABVariant("a", overrides=settings), second_variant])
+    spelled_experiment = ABExperiment("x", variants=[ABVariant("a", overrides=spelling(settings)), second_variant])
+    assert by_name(spelled_experiment) == by_name(plain_experiment)
     assert dotted(spelling(settings)) == dotted(settings)
 
 
@@ -77,16 +77,18 @@ def test_adding_a_variant_does_not_change_earlier_builders(variants):
     builders = [start]
     for index, settings in enumerate(variants):
         builders.append(builders[-1].add_variant(f"v{index}", overrides=settings))
-    together = by_name(builders[-1].build())
+    joint_groups = by_name(builders[-1].build())
     for index, settings in enumerate(variants):
-        alone = ABExperiment("x", variants=[ABVariant(f"v{index}", overrides=settings), ABVariant("other")])
-        assert together[f"v{index}"] == by_name(alone)[f"v{index}"]
+        separate_experiment = ABExperiment(
+            "x", variants=[ABVariant(f"v{index}", overrides=settings), ABVariant("other")]
+        )
+        assert joint_groups[f"v{index}"] == by_name(separate_experiment)[f"v{index}"]
         assert [variant.name for variant in builders[index].so_far.variants] == [f"v{i}" for i in range(index)]
 
 
 def test_numpy_numbers_become_python_numbers():
     rates = np.logspace(-4, -3, 2)
-    declared = (
+    declared_experiment = (
         create_experiment("x")
         .add_variant("a", ppo__lr=rates[0])
         .add_variant("b", ppo__lr=rates[1])
@@ -94,13 +96,13 @@ def test_numpy_numbers_become_python_numbers():
         .set_base_config(episodes=np.int32(2), looks=[np.int64(3)])
         .build()
     )
-    experiment = parse_experiment(declared)
+    experiment = parse_experiment(declared_experiment)
     assert [group.settings.ppo.lr for group in experiment.groups] == list(rates)
     assert (experiment.seeds, experiment.episodes, experiment.looks) == (3, 2, (3,))
     msgspec.json.encode(experiment)  # numpy's numbers could not be encoded
-    for wrong, text in ((np.float32(2), "2.0"), (True, "True")):
+    for wrong_value, text in ((np.float32(2), "2.0"), (True, "True")):
         with pytest.raises(UsageError, match=f"expected int, not {text}"):
-            RATES.set_base_config(episodes=wrong).build()
+            RATES.set_base_config(episodes=wrong_value).build()
 
 
 class Mine(ABExperiment):
@@ -114,9 +116,9 @@ class Mine(ABExperiment):
 
 
 def test_a_mistyped_attribute_of_an_experiment_is_refused():
-    for mistyped, meant in (("runs_per_varaint", "runs_per_variant"), ("base_confg", "base_config")):
-        with pytest.raises(AttributeError, match=rf"no such attribute; did you mean {meant}\?"):
-            setattr(Mine(), mistyped, 3)
+    for mistyped_name, meant_name in (("runs_per_varaint", "runs_per_variant"), ("base_confg", "base_config")):
+        with pytest.raises(AttributeError, match=rf"no such attribute; did you mean {meant_name}\?"):
+            setattr(Mine(), mistyped_name, 3)
 
 
 def test_built_experiments_share_no_mutable_data():
@@ -125,46 +127,50 @@ def test_built_experiments_share_no_mutable_data():
     base = {"devices": ["cpu:0"]}
     builder = create_experiment("x").add_variant("a", overrides=overrides, tags=tags).add_variant("b")
     builder = builder.set_base_config(base)
-    first = builder.build()
-    second = builder.build()
-    parsed_before = parse_experiment(second), about(second), tracking_of(second)
+    first_experiment = builder.build()
+    second_experiment = builder.build()
+    parsed_before = parse_experiment(second_experiment), about(second_experiment), tracking_of(second_experiment)
     for argument in (overrides["growth.blueprints"], tags, base["devices"]):
         argument.append("more")
-    first.variants[0].overrides["growth.blueprints"].append("attention")
-    first.variants[0].tags.append("two")
-    first.variants.append(ABVariant("c"))
-    first.base_config["devices"].append("cpu:1")
-    assert (parse_experiment(second), about(second), tracking_of(second)) == parsed_before
-    assert builder.build() == second != first
+    first_experiment.variants[0].overrides["growth.blueprints"].append("attention")
+    first_experiment.variants[0].tags.append("two")
+    first_experiment.variants.append(ABVariant("c"))
+    first_experiment.base_config["devices"].append("cpu:1")
+    assert (
+        parse_experiment(second_experiment),
+        about(second_experiment),
+        tracking_of(second_experiment),
+    ) == parsed_before
+    assert builder.build() == second_experiment != first_experiment
 
 
 def test_an_experiment_can_be_copied_and_pickled():
-    original = RATES.set_base_config(episodes=2).build()
-    for duplicate in (copy.deepcopy(original), pickle.loads(pickle.dumps(original))):
-        assert duplicate == original
-        assert parse_experiment(duplicate) == parse_experiment(original)
+    original_experiment = RATES.set_base_config(episodes=2).build()
+    for duplicate in (copy.deepcopy(original_experiment), pickle.loads(pickle.dumps(original_experiment))):
+        assert duplicate == original_experiment
+        assert parse_experiment(duplicate) == parse_experiment(original_experiment)
 
 
 def test_changing_one_experiment_object_does_not_change_another():
-    changed = Mine()
-    untouched = ABExperiment("other")
-    changed.variants.append(ABVariant("b", overrides={"reward": "sparse"}))
-    changed.base_config = {"episodes": 4}
-    assert (parse_experiment(changed).episodes, parse_experiment(changed).seeds) == (4, 3)
-    assert (untouched.variants, dict(untouched.base_config)) == ([], {})
+    changed_experiment = Mine()
+    untouched_experiment = ABExperiment("other")
+    changed_experiment.variants.append(ABVariant("b", overrides={"reward": "sparse"}))
+    changed_experiment.base_config = {"episodes": 4}
+    assert (parse_experiment(changed_experiment).episodes, parse_experiment(changed_experiment).seeds) == (4, 3)
+    assert (untouched_experiment.variants, dict(untouched_experiment.base_config)) == ([], {})
 
 
 def test_variants_that_differ_in_two_settings_are_listed_with_both_settings():
-    several = create_experiment("x").add_variant("a").add_variant("b", ppo__lr=0.1, ppo__epochs=2).build()
-    assert pairs_by_axes(parse_experiment(several).groups) == {("a", "b"): ("ppo.lr", "ppo.epochs")}
+    experiment_of_two = create_experiment("x").add_variant("a").add_variant("b", ppo__lr=0.1, ppo__epochs=2).build()
+    assert pairs_by_axes(parse_experiment(experiment_of_two).groups) == {("a", "b"): ("ppo.lr", "ppo.epochs")}
 
 
 def test_relative_paths_are_resolved_against_the_folder_of_the_file(tmp_path):
     experiment = ABExperiment("x", variants=[ABVariant("a", overrides={"reward": "mine.py:reward"}), ABVariant("b")])
     groups = parse_experiment(experiment, tmp_path).groups
     assert groups[0].settings.reward.mode == f"{tmp_path / 'mine.py'}:reward"
-    based = ABExperiment("x", variants=experiment.variants, base_config={"data_dir": tmp_path / "data"})
-    assert parse_experiment(based).data_dir == str(tmp_path / "data")
+    relative_experiment = ABExperiment("x", variants=experiment.variants, base_config={"data_dir": tmp_path / "data"})
+    assert parse_experiment(relative_experiment).data_dir == str(tmp_path / "data")
 
 
 # --- tracking -------------------------------------------------------------------------------------------------------
@@ -191,8 +197,10 @@ def test_trackers_receive_name_description_and_tags():
 
 
 def test_tracking_changes_no_setting_of_the_experiment():
-    tracked = RATES.set_tracking(tensorboard=True).build()
-    assert msgspec.json.encode(parse_experiment(tracked)) == msgspec.json.encode(parse_experiment(RATES.build()))
+    tracked_experiment = RATES.set_tracking(tensorboard=True).build()
+    assert msgspec.json.encode(parse_experiment(tracked_experiment)) == msgspec.json.encode(
+        parse_experiment(RATES.build())
+    )
     assert parse_declaration(RATES.build(), Path()).tracking == Tracking()
 
 

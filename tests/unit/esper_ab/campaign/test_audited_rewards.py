@@ -14,8 +14,8 @@ OUTCOMES = [1.0, 2.0, 3.0]
 MINE = "/home/me/mine.py:reward"
 
 
-def audited_rewards(*scored):
-    audit = make_reward_audit(OUTCOMES, list(scored))
+def audited_rewards(*scored_rewards):
+    audit = make_reward_audit(OUTCOMES, list(scored_rewards))
     return replace(audit, question=replace(audit.question, task="digits"))
 
 
@@ -25,14 +25,14 @@ def resolve_experiment(this_machine, *groups, **changes):
 
 def test_an_audit_keeps_the_rewards_of_learning_groups_in_their_order():
     this_machine = machine()
-    scored = [make_scored(name, OUTCOMES) for name in ("minimal", "shaped", "sparse")]
-    kept, notes = belonging(
-        audited_rewards(*scored),
+    scored_rewards = [make_scored(name, OUTCOMES) for name in ("minimal", "shaped", "sparse")]
+    covered_rewards, notes = belonging(
+        audited_rewards(*scored_rewards),
         resolve_experiment(this_machine, "wait", "sparse", "again=sparse", "shaped"),
         this_machine,
     )
-    assert [score.reward.name for score in kept.answer.scored] == ["sparse", "shaped"]
-    assert kept.question.rewards == tuple(score.reward for score in kept.answer.scored)
+    assert [score.reward.name for score in covered_rewards.answer.scored] == ["sparse", "shaped"]
+    assert covered_rewards.question.rewards == tuple(score.reward for score in covered_rewards.answer.scored)
     assert notes == ()
 
 
@@ -41,17 +41,19 @@ def test_an_audit_does_not_cover_a_reward_with_other_constants():
     experiment = resolve_experiment(this_machine, "shaped", "dear=shaped", group=("dear:reward.rent_weight=1",))
     _, notes = belonging(audited_rewards(make_scored("shaped", OUTCOMES)), experiment, this_machine)
     assert notes == ("The reward audit does not cover dear.",)
-    kept, _ = belonging(audited_rewards(make_scored("shaped", OUTCOMES, rent_weight=1.0)), experiment, this_machine)
-    assert kept.answer.scored[0].reward.settings.rent_weight == 1
+    covered_rewards, _ = belonging(
+        audited_rewards(make_scored("shaped", OUTCOMES, rent_weight=1.0)), experiment, this_machine
+    )
+    assert covered_rewards.answer.scored[0].reward.settings.rent_weight == 1
 
 
 def test_a_user_reward_is_identified_by_its_code_in_any_folder():
     this_machine = machine(user_rewards=(UserReward(reference=MINE, sha256="abc", problem=""),))
     experiment = resolve_experiment(this_machine, f"mine={MINE}", "shaped")
-    kept, _ = belonging(
+    covered_rewards, _ = belonging(
         audited_rewards(make_scored("mine.py:reward", OUTCOMES, sha256="abc")), experiment, this_machine
     )
-    assert [score.reward.name for score in kept.answer.scored] == ["mine.py:reward"]
+    assert [score.reward.name for score in covered_rewards.answer.scored] == ["mine.py:reward"]
     for name, sha256 in (("reward", "edited"), ("other", "abc")):
         with pytest.raises(UsageError, match="no group learns from an audited reward"):
             belonging(

@@ -23,11 +23,11 @@ def cost(duration_s, memory_bytes):
 
 
 @given(st.floats(0, 10 * DAY_S), st.integers(0, 64 * GIB), st.integers(1, 64 * GIB), st.sampled_from(["", "limit x"]))
-def test_a_plan_that_exceeds_a_day_or_the_memory_is_reported(duration_s, needed, room, limit):
-    reports = excesses(cost(duration_s, needed), Room(room, limit))
-    assert len(reports) == (duration_s > DAY_S) + (needed > room)
+def test_a_plan_that_exceeds_a_day_or_the_memory_is_reported(duration_s, needed_bytes, room, limit):
+    reports = excesses(cost(duration_s, needed_bytes), Room(room, limit))
+    assert len(reports) == (duration_s > DAY_S) + (needed_bytes > room)
     assert any("days" in report for report in reports) == (duration_s > DAY_S)
-    assert any("GiB are available by limit x" in report for report in reports) == (bool(limit) and needed > room)
+    assert any("GiB are available by limit x" in report for report in reports) == (bool(limit) and needed_bytes > room)
 
 
 def test_an_unknown_amount_of_memory_causes_no_warning():
@@ -36,14 +36,14 @@ def test_an_unknown_amount_of_memory_causes_no_warning():
 
 
 def test_an_excessive_plan_needs_the_yes_flag_without_a_terminal(capsys):
-    asked = requests.experiment()
+    asked_experiment = requests.experiment()
     this_machine = requests.machine()
     directory = Path("x")
     part = PartPlan(
         name="",
-        asked=asked,
+        asked=asked_experiment,
         machine=this_machine,
-        plan=requests.planned(asked, this_machine),
+        plan=requests.planned(asked_experiment, this_machine),
         cost=cost(1.0, 1 << 60),
         folder=directory,
         prior=PriorResults(),

@@ -25,8 +25,8 @@ def test_an_existing_experiment_directory_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_experiment_directory_needs_a_utf_8_name(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected text in UTF-8") as refused:
+    with pytest.raises(UsageError, match="expected text in UTF-8") as refusal:
         check_experiment_dir(tmp_path / "x\udcff", 0)
-    assert str(refused.value).isprintable()
+    assert str(refusal.value).isprintable()
     check_experiment_dir(tmp_path / "new" / "x", 0)
     assert expected_bytes(1000) > expected_bytes(10)

@@ -24,7 +24,7 @@ def write_files(folder, names):
 
 
 @pytest.mark.parametrize(
-    ("names", "reusable"),
+    ("names", "is_reusable"),
     [
         ((), True),
         (KILLED, True),
@@ -38,8 +38,8 @@ def write_files(folder, names):
         ((*KILLED, "joint.json"), False),  # a result
     ],
 )
-def test_only_a_directory_without_journal_lines_or_foreign_files_is_reused(tmp_path, names, reusable):
-    assert is_leftover(write_files(tmp_path, names)) == reusable
+def test_only_a_directory_without_journal_lines_or_foreign_files_is_reused(tmp_path, names, is_reusable):
+    assert is_leftover(write_files(tmp_path, names)) == is_reusable
     assert not is_leftover(tmp_path / "none")
 
 

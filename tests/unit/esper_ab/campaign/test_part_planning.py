@@ -13,14 +13,14 @@ MACHINE = requests.machine()
 ASKED = requests.experiment(seeds=1)
 
 
-def plan_on_machine(machine, asked):
-    return plan_on(machine, asked, "x", PriorResults())
+def plan_on_machine(machine, asked_experiment):
+    return plan_on(machine, asked_experiment, "x", PriorResults())
 
 
 def with_gpu(step_s):
     """Return a machine with one GPU of unknown compute capability, so without bf16."""
-    plain = requests.machine(gpus=1)
-    return replace(plain, devices=tuple(replace(device, step_s=step_s) for device in plain.devices))
+    gpu_machine = requests.machine(gpus=1)
+    return replace(gpu_machine, devices=tuple(replace(device, step_s=step_s) for device in gpu_machine.devices))
 
 
 @pytest.mark.parametrize("gpu_s", [1e-5, 1.0])
@@ -29,11 +29,11 @@ def test_growth_runs_use_gpus_even_if_the_cpu_is_faster(gpu_s):
     this_machine = with_gpu(gpu_s)
     by_default, cost = plan_on_machine(this_machine, requests.experiment())
     assert {device for lane in by_default.lanes for device in lane.devices} == {"cuda:0"}
-    on_cpu, cpu_cost = plan_on_machine(this_machine, requests.experiment(devices=("cpu",)))
+    cpu_plan, cpu_cost = plan_on_machine(this_machine, requests.experiment(devices=("cpu",)))
     assert cost.on_cpu_s == cpu_cost.duration_s
-    assert on_cpu.lanes[0].devices == ("cpu:0",)
-    named, named_cost = plan_on_machine(this_machine, requests.experiment(devices=("cuda",)))
-    assert named == by_default  # only the estimate differs
+    assert cpu_plan.lanes[0].devices == ("cpu:0",)
+    named_plan, named_cost = plan_on_machine(this_machine, requests.experiment(devices=("cuda",)))
+    assert named_plan == by_default  # only the estimate differs
     assert (named_cost.on_cpu_s, cpu_cost.on_cpu_s) == (0.0, 0.0)
 
 

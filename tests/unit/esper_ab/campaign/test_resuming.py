@@ -34,19 +34,21 @@ def resume(experiment_dir, **options):
 @pytest.mark.parametrize(("link", "options"), [*((link, {}) for link in LINKS), ("policies", {"replicates": 9})])
 def test_a_resume_does_not_write_through_a_symbolic_link(tmp_path, link, options):
     experiment_dir = write(tmp_path / "run", one_replicate() if options else planted_effect()[:20])
-    precious = tmp_path / "precious"
+    precious_folder = tmp_path / "precious"
     if link == "events.jsonl":
-        (experiment_dir / link).rename(precious)
+        (experiment_dir / link).rename(precious_folder)
     else:
-        precious.mkdir()
+        precious_folder.mkdir()
     (experiment_dir / link).parent.mkdir(parents=True, exist_ok=True)
-    (experiment_dir / link).symlink_to(precious)
-    contents = precious.read_bytes() if precious.is_file() else b""
-    with pytest.raises(UsageError, match=r"is a symbolic link.*nothing is written through links") as raised:
+    (experiment_dir / link).symlink_to(precious_folder)
+    contents = precious_folder.read_bytes() if precious_folder.is_file() else b""
+    with pytest.raises(UsageError, match=r"is a symbolic link.*nothing is written through links") as refusal:
         resume(experiment_dir, **options)
-    assert str(experiment_dir / link) in str(raised.value)
-    assert "\n" not in str(raised.value)
-    assert (precious.read_bytes() if precious.is_file() else b"".join(map(bytes, precious.iterdir()))) == contents
+    assert str(experiment_dir / link) in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+    assert (
+        precious_folder.read_bytes() if precious_folder.is_file() else b"".join(map(bytes, precious_folder.iterdir()))
+    ) == contents
 
 
 def test_a_resume_with_another_kernel_is_refused(tmp_path, monkeypatch):

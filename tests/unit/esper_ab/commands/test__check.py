@@ -39,22 +39,22 @@ NEWEST = f"checkpoints/{RUN}/3.pt"  # of the run that is stopped
 
 def with_files(experiment_dir, events):
     """The journal of `events` with the files it vouches for: every policy, the last two checkpoints of one run."""
-    listed = []
+    changed_events = []
     checkpoints = []
     for event in events:
         if isinstance(event, RunEvaluated):
             write_file(experiment_dir, event.record.policy_file)
-            listed.append(RunEvaluated(record=replace(event.record, policy_sha256=SHA256)))
+            changed_events.append(RunEvaluated(record=replace(event.record, policy_sha256=SHA256)))
         elif isinstance(event, EpisodeRecorded) and event.record.run.name == RUN:
             milestone = event.record.episode + 1
             checkpoints.append(f"checkpoints/{RUN}/{milestone}.pt")
-            saved = Checkpoint(milestone=milestone, file=checkpoints[-1], sha256=SHA256, size_bytes=len(POLICY))
-            listed.append(replace(event, checkpoint=saved))
+            checkpoint = Checkpoint(milestone=milestone, file=checkpoints[-1], sha256=SHA256, size_bytes=len(POLICY))
+            changed_events.append(replace(event, checkpoint=checkpoint))
         else:
-            listed.append(event)
+            changed_events.append(event)
     for file in checkpoints[-2:]:
         write_file(experiment_dir, file)
-    return ready_journals.write(experiment_dir, listed)
+    return ready_journals.write(experiment_dir, changed_events)
 
 
 def write_file(experiment_dir, file, data=POLICY):
@@ -67,8 +67,10 @@ def write_file(experiment_dir, file, data=POLICY):
 def in_progress():
     """One replicate, stopped after three of eight episodes."""
     events = ready_journals.one_replicate()
-    third = [n for n, event in enumerate(events) if isinstance(event, EpisodeRecorded) and event.record.episode == 2]
-    return events[: third[-1] + 1]
+    third_episodes = [
+        n for n, event in enumerate(events) if isinstance(event, EpisodeRecorded) and event.record.episode == 2
+    ]
+    return events[: third_episodes[-1] + 1]
 
 
 @pytest.fixture
@@ -101,12 +103,12 @@ def test_a_torn_last_line_is_not_reported_as_damage(stopped):
     path = stopped / JOURNAL_NAME
     data = path.read_bytes()
     path.write_bytes(data[:-5])
-    examined = examine(stopped)
-    assert (examined.exit_status, examined.damage, examined.lines_behind) == (0, "", 1)
-    assert "resume cuts off" in describe(examined)
+    examination = examine(stopped)
+    assert (examination.exit_status, examination.damage, examination.lines_behind) == (0, "", 1)
+    assert "resume cuts off" in describe(examination)
     repair(stopped)
-    (torn,) = stopped.glob("*.torn-*")
-    assert path.read_bytes() + torn.read_bytes() == data[:-5]
+    (torn_file,) = stopped.glob("*.torn-*")
+    assert path.read_bytes() + torn_file.read_bytes() == data[:-5]
 
 
 def damage(lines, kind, index):
@@ -133,26 +135,26 @@ def test_a_repair_moves_damaged_journal_lines_to_a_separate_file(tmp_path_factor
     lines = path.read_bytes().splitlines(keepends=True)
     assert index + 1 < len(lines)
     intact_lines = index + (kind == "double")
-    damaged = b"".join(damage(lines, kind, index))
-    path.write_bytes(damaged)
+    damaged_bytes = b"".join(damage(lines, kind, index))
+    path.write_bytes(damaged_bytes)
     contents_before = contents(experiment_dir)
 
-    examined = examine(experiment_dir)
-    assert (examined.exit_status, examined.lines, examined.repairable) == (5, intact_lines, True)
-    assert f"line {intact_lines + 1}:" in examined.damage
-    assert examined.lines_behind == damaged.count(b"\n") - intact_lines
-    assert f"esper-ab tidy {experiment_dir} --repair" in describe(examined)
+    examination = examine(experiment_dir)
+    assert (examination.exit_status, examination.lines, examination.repairable) == (5, intact_lines, True)
+    assert f"line {intact_lines + 1}:" in examination.damage
+    assert examination.lines_behind == damaged_bytes.count(b"\n") - intact_lines
+    assert f"esper-ab tidy {experiment_dir} --repair" in describe(examination)
     assert contents(experiment_dir) == contents_before  # looking changes nothing
 
     message = repair(experiment_dir)
     assert examine(experiment_dir).damage == ""
-    (torn,) = experiment_dir.glob("*.torn-*")
+    (torn_file,) = experiment_dir.glob("*.torn-*")
     assert (
-        message
-        == f"cut {torn.stat().st_size} bytes off the journal after line {intact_lines}; they are in {torn.name}; "
+        message == f"cut {torn_file.stat().st_size} bytes off the journal after line {intact_lines}; "
+        f"they are in {torn_file.name}; "
     )
     assert path.read_bytes() == b"".join(lines[:intact_lines])
-    assert path.read_bytes() + torn.read_bytes() == damaged
+    assert path.read_bytes() + torn_file.read_bytes() == damaged_bytes
     assert all(path.is_file() for path in contents_before)
     journal, events = Journal.take_up(experiment_dir, list)
     journal.close()
@@ -161,12 +163,12 @@ def test_a_repair_moves_damaged_journal_lines_to_a_separate_file(tmp_path_factor
 
 def test_a_journal_without_an_intact_line_is_not_repaired(stopped, capsys):
     path = stopped / JOURNAL_NAME
-    damaged = b"x" + path.read_bytes()
-    path.write_bytes(damaged)
+    damaged_bytes = b"x" + path.read_bytes()
+    path.write_bytes(damaged_bytes)
     assert tidy(stopped, "--check") == 5
     assert "would not repair" in capsys.readouterr().out
     assert tidy(stopped, "--repair") == 5
-    assert path.read_bytes() == damaged
+    assert path.read_bytes() == damaged_bytes
 
 
 def test_a_repair_keeps_journal_lines_of_another_version(stopped):
@@ -178,9 +180,9 @@ def test_a_repair_keeps_journal_lines_of_another_version(stopped):
     journal.close()
     data = (stopped / JOURNAL_NAME).read_bytes()
     assert tidy(stopped, "--repair") == 5
-    examined = examine(stopped)
-    assert (examined.exit_status, examined.repairable) == (5, False)
-    assert "read it with the version that wrote it" in examined.damage
+    examination = examine(stopped)
+    assert (examination.exit_status, examination.repairable) == (5, False)
+    assert "read it with the version that wrote it" in examination.damage
     assert (stopped / JOURNAL_NAME).read_bytes() == data
 
 
@@ -189,15 +191,15 @@ def test_a_check_names_a_policy_that_differs_from_its_record(finished, kind, cap
     policy = load(finished).history.runs[RUN].evaluation.policy_file
     spoil(finished / policy, kind)
     assert tidy(finished, "--check", "--json") == 5
-    (examined,) = json.loads(capsys.readouterr().out)
-    ((file, problem),) = examined["faults"].items()
+    (examination,) = json.loads(capsys.readouterr().out)
+    ((file, problem),) = examination["faults"].items()
     assert (file, problem.partition(": ")[0]) == (policy, f"policy of {RUN}")
     assert repair(finished) == ""
 
 
 @pytest.mark.parametrize(("field", "folder"), [("reward_code", "rewards/x"), ("trainer", "trainer/x")])
-@pytest.mark.parametrize("damaged", ["mine.py", "helper.py"])
-def test_a_check_names_a_copy_of_user_code_that_differs_from_the_plan(tmp_path, field, folder, damaged, capsys):
+@pytest.mark.parametrize("damaged_file", ["mine.py", "helper.py"])
+def test_a_check_names_a_copy_of_user_code_that_differs_from_the_plan(tmp_path, field, folder, damaged_file, capsys):
     """The file that was named, and one that it imports."""
     files = {"mine.py": b"import helper", "helper.py": b"bonus = 1"}
     copies = {write_file(tmp_path / "run", f"{folder}/{name}", data).name for name, data in files.items()}
@@ -214,14 +216,14 @@ def test_a_check_names_a_copy_of_user_code_that_differs_from_the_plan(tmp_path, 
         out="out",
         resumes=True,
     )
-    started, *later_events = ready_journals.one_replicate()
-    (block,) = started.plan.blocks
+    first_event, *later_events = ready_journals.one_replicate()
+    (block,) = first_event.plan.blocks
     code = {"reward_code": (reward,), "trainer": trainer}
     runs = tuple(replace(spec, **{field: code[field]}) for spec in block.runs)
-    plan = replace(started.plan, blocks=(replace(block, runs=runs),))
-    experiment_dir = with_files(tmp_path / "run", [replace(started, plan=plan), *later_events])
+    plan = replace(first_event.plan, blocks=(replace(block, runs=runs),))
+    experiment_dir = with_files(tmp_path / "run", [replace(first_event, plan=plan), *later_events])
     assert tidy(experiment_dir, "--check") == 0
-    (experiment_dir / folder / damaged).write_bytes(b"bonus = 2")
+    (experiment_dir / folder / damaged_file).write_bytes(b"bonus = 2")
     assert tidy(experiment_dir, "--check") == 5
     assert f"damaged: {folder}: copy of /me/mine.py" in capsys.readouterr().out
 
@@ -236,17 +238,17 @@ def test_a_check_ignores_journal_lines_appended_during_the_check(stopped, monkey
         return fold(*events, **options), path.write_bytes(whole)
 
     monkeypatch.setattr(_check, "fold", lambda *events, **options: fold_then(*events, **options)[0])
-    examined = examine(stopped)
-    assert (examined.lines, examined.lines_behind, examined.exit_status) == (len(lines) - 2, 0, 0)
+    examination = examine(stopped)
+    assert (examination.lines, examination.lines_behind, examination.exit_status) == (len(lines) - 2, 0, 0)
 
 
 def test_a_check_does_not_hold_the_journal_in_memory(tmp_path):
     ready_journals.write(tmp_path / "long", synthetic.Synthetic(replicates=1, episodes=150, n_envs=8).events())
     tracemalloc.start()
-    examined = examine(tmp_path / "long")
+    examination = examine(tmp_path / "long")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert examined.episodes == 300
+    assert examination.episodes == 300
     assert peak < (tmp_path / "long" / JOURNAL_NAME).stat().st_size
 
 
@@ -273,8 +275,8 @@ def test_a_check_names_settings_that_contradict_their_hash(finished, file, capsy
 @pytest.mark.parametrize("kind", ["flip", "cut", "missing"])
 def test_a_check_reports_a_damaged_newest_checkpoint_of_an_unfinished_run(stopped, kind):
     spoil(stopped / NEWEST, kind)
-    examined = examine(stopped)
-    assert (list(examined.faults), examined.exit_status) == ([NEWEST], 5)
+    examination = examine(stopped)
+    assert (list(examination.faults), examination.exit_status) == ([NEWEST], 5)
 
 
 def test_a_check_accepts_missing_but_not_damaged_checkpoints(finished):
@@ -295,17 +297,17 @@ def spoil(path, kind):
 def test_a_check_refuses_a_path_outside_the_experiment_directory(tmp_path, file):
     (tmp_path / "secret").write_bytes(POLICY)
     events = evaluations(ready_journals.one_replicate(), lambda record: replace(record, policy_file=file))
-    examined = examine(ready_journals.write(tmp_path / "run", events))
-    assert (examined.exit_status, examined.evaluations, examined.faults) == (5, 0, {})
-    assert "policy_file" in examined.damage
+    examination = examine(ready_journals.write(tmp_path / "run", events))
+    assert (examination.exit_status, examination.evaluations, examination.faults) == (5, 0, {})
+    assert "policy_file" in examination.damage
 
 
 def test_a_check_can_read_an_experiment_directory_in_use(stopped):
     spoil(stopped / NEWEST, "missing")
     with closing(Lock(stopped)):
-        examined = examine(stopped)
-        assert (examined.faults, examined.exit_status) == ({}, 0)
-        assert f"in use by process {os.getpid()} on " in describe(examined)
+        examination = examine(stopped)
+        assert (examination.faults, examination.exit_status) == ({}, 0)
+        assert f"in use by process {os.getpid()} on " in describe(examination)
 
 
 def test_a_check_prints_json_for_a_path_that_is_not_utf_8(tmp_path, capsys):

@@ -44,8 +44,8 @@ def test_an_evaluation_plan_states_looks_error_rate_and_power(folder):
 
 
 def test_an_evaluation_plan_can_be_printed_as_json(folder):
-    asked = [*DESIGN.split(), "--items", "20", "--unpaired", "--chances", ".95:.5", "--json", "--dry-run"]
-    tree = json.loads(stdout_of(*asked))
+    design_arguments = [*DESIGN.split(), "--items", "20", "--unpaired", "--chances", ".95:.5", "--json", "--dry-run"]
+    tree = json.loads(stdout_of(*design_arguments))
     assert tree["looks"] == [10, 15, 20]
     assert tree["error"] <= 0.05
     (power,) = tree["power"]
@@ -60,12 +60,12 @@ def test_judge_reports_the_early_stop_of_an_evaluation(folder):
     text = " ".join(stdout_of("judge", "plan.json", "order.csv").split())
     assert "Look 1 of 3 is after trial 20 (10 trials for each arm): 7 outcomes are missing." in text
     fill(folder, 20)
-    judged = "judge", "plan.json", "order.csv"
-    text = " ".join(stdout_of(*judged, "--fail-unless", "new better-than old").split())
+    judge_arguments = "judge", "plan.json", "order.csv"
+    text = " ".join(stdout_of(*judge_arguments, "--fail-unless", "new better-than old").split())
     assert "Decided after 10 of 20 trials for each arm: stop." in text
     assert "On these 10 trials, checkpoint new is better than checkpoint old" in text
-    assert esper_ab(*judged, "--fail-unless", "old better-than new").returncode == 12
-    assert json.loads(stdout_of(*judged, "--json"))["level"] == "checkpoints"
+    assert esper_ab(*judge_arguments, "--fail-unless", "old better-than new").returncode == 12
+    assert json.loads(stdout_of(*judge_arguments, "--json"))["level"] == "checkpoints"
     assert package.judge_outcomes("plan.json", "order.csv").verdicts == {("new", "old", ""): "BETTER"}
 
 
@@ -99,10 +99,10 @@ def test_paired_items_are_judged_by_the_exact_mcnemar_test(folder):
     ],
 )
 def test_impossible_evaluation_plans_are_refused_in_one_line(folder, flags, message):
-    refused = esper_ab(*DESIGN.split(), *flags.split())
-    assert refused.returncode == 2
-    assert message in refused.stderr
-    assert refused.stderr.count("\n") == 1
+    result = esper_ab(*DESIGN.split(), *flags.split())
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
     assert list(folder.iterdir()) == []
 
 
@@ -115,25 +115,25 @@ def test_impossible_evaluation_plans_are_refused_in_one_line(folder, flags, mess
     ],
 )
 def test_unsupported_evaluation_designs_are_refused(flags, message):
-    refused = esper_ab("design", "--level", "checkpoints", "--items", "20", *flags.split())
-    assert refused.returncode == 2
-    assert message in refused.stderr
+    result = esper_ab("design", "--level", "checkpoints", "--items", "20", *flags.split())
+    assert result.returncode == 2
+    assert message in result.stderr
 
 
 def test_evaluation_flags_require_the_level_checkpoints():
-    refused = esper_ab("design", "--groups", "new,old", "--seeds", "20", "--margin", "2", "--binary")
-    assert "--binary needs --level checkpoints" in refused.stderr
-    missing = esper_ab("design", "--groups", "new,old", "--margin", "2")
-    assert "Missing option '--seeds'" in missing.stderr
+    result = esper_ab("design", "--groups", "new,old", "--seeds", "20", "--margin", "2", "--binary")
+    assert "--binary needs --level checkpoints" in result.stderr
+    result_without_seeds = esper_ab("design", "--groups", "new,old", "--margin", "2")
+    assert "Missing option '--seeds'" in result_without_seeds.stderr
 
 
 def test_an_existing_plan_or_order_file_is_not_replaced(folder):
     stdout_of(*DESIGN.split(), "--items", "20")
-    before = (folder / "order.csv").read_bytes()
+    order_before = (folder / "order.csv").read_bytes()
     assert "order.csv exists already" in esper_ab(*DESIGN.split(), "--items", "20", "--out", "p.json").stderr
     assert "plan.json exists already" in esper_ab(*DESIGN.split(), "--items", "20", "--order", "o.csv").stderr
     assert sorted(path.name for path in folder.iterdir()) == ["order.csv", "plan.json"]
-    assert (folder / "order.csv").read_bytes() == before
+    assert (folder / "order.csv").read_bytes() == order_before
 
 
 def test_an_evaluation_plan_can_only_be_judged_with_its_order_file(folder):
@@ -147,7 +147,7 @@ def test_an_evaluation_plan_can_only_be_judged_with_its_order_file(folder):
 
 def test_the_trial_order_is_random_without_a_seed(folder):
     design = "design --level checkpoints --binary --groups new,old --margin 0.1 --items 40 --json"
-    first = json.loads(stdout_of(*design.split(), "--out", "a.json", "--order", "a.csv"))
-    second = json.loads(stdout_of(*design.split(), "--out", "b.json", "--order", "b.csv"))
-    assert first["sha256"] != second["sha256"]
+    first_plan = json.loads(stdout_of(*design.split(), "--out", "a.json", "--order", "a.csv"))
+    second_plan = json.loads(stdout_of(*design.split(), "--out", "b.json", "--order", "b.csv"))
+    assert first_plan["sha256"] != second_plan["sha256"]
     assert (folder / "a.csv").read_bytes() != (folder / "b.csv").read_bytes()

@@ -88,11 +88,15 @@ def test_a_failed_write_to_stdout_is_reported_on_stderr(capsys):
 
     @click.command()
     @click.option("--json", is_flag=True)
-    def failing(json):
+    def failing_command(json):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with suppress(OSError), Path("/dev/full").open("w") as full, redirect_stdout(full):  # its end cannot be written
-        status = invoke(failing, ["--json"], "esper-ab")
+    with (
+        suppress(OSError),
+        Path("/dev/full").open("w") as full_device,
+        redirect_stdout(full_device),
+    ):  # its end cannot be written
+        status = invoke(failing_command, ["--json"], "esper-ab")
     assert status == DiskFull.exit_code
     assert "error: " in capsys.readouterr().err
 

@@ -23,21 +23,21 @@ def test_the_refusal_of_an_old_command_names_its_successor(name: str) -> None:
 
 @pytest.mark.parametrize("flag", _old_words._FLAGS)
 def test_the_refusal_of_an_old_flag_names_its_successor(flag: str) -> None:
-    needed, today = _old_words._FLAGS[flag]
-    answered = 0
+    other_flags, today = _old_words._FLAGS[flag]
+    refused_flags = 0
     for name in TABLE:
         command = load_command(name)
         if isinstance(command, click.Group):
             continue
         with click.Context(command) as context:
-            flags = [written for param in command.get_params(context) for written in param.opts]
+            flags = [spelling for param in command.get_params(context) for spelling in param.opts]
             message = unknown_option(click.NoSuchOption(flag, ctx=context))
-        if needed in ("", *flags) and flag not in flags:
-            answered += 1
+        if other_flags in ("", *flags) and flag not in flags:
+            refused_flags += 1
             assert message == f"no option {flag}; {today}"
-    assert answered
-    named = [word for word in today.split() if word.startswith("--")]
-    assert not set(named) & _old_words._FLAGS.keys() - {"--output-dir"}
+    assert refused_flags
+    present_flags = [word for word in today.split() if word.startswith("--")]
+    assert not set(present_flags) & _old_words._FLAGS.keys() - {"--output-dir"}
 
 
 def test_an_unknown_command_or_flag_gets_no_suggestion() -> None:

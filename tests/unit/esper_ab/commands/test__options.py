@@ -14,8 +14,8 @@ SETTINGS = {"episodes", "steps", "n_envs", "rng_seed", "devices_per_run", "threa
 
 @pytest.mark.parametrize("name", sorted(TABLE))
 def test_every_integer_option_has_bounds_unless_it_is_a_setting(name):
-    unbounded = {param.name for param in load_command(name).params if param.type is click.INT}
-    assert unbounded <= SETTINGS
+    unbounded_names = {param.name for param in load_command(name).params if param.type is click.INT}
+    assert unbounded_names <= SETTINGS
 
 
 @pytest.mark.parametrize("key", sorted(SETTINGS))

@@ -40,15 +40,15 @@ def small(words, size, also, verbose, deep) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "printed"),
+    ("args", "printed_text"),
     [
         ("a --size 3 --size 3 b", "(('a', 'b'), 3, (), False, None)"),
         ("--also 1 --also 2 -v --verbose", "((), 0, ('1', '2'), True, None)"),
         ("--flat --flat -- --size", "(('--size',), 0, (), False, False)"),
     ],
 )
-def test_repeated_flags_are_accepted_for_equal_values_or_lists(args: str, printed: str) -> None:
-    assert CliRunner().invoke(small, args.split()).stdout.strip() == printed
+def test_repeated_flags_are_accepted_for_equal_values_or_lists(args: str, printed_text: str) -> None:
+    assert CliRunner().invoke(small, args.split()).stdout.strip() == printed_text
 
 
 @pytest.mark.parametrize(

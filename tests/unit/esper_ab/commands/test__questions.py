@@ -35,20 +35,22 @@ def test_a_column_of_items_is_used_as_seeds_only_on_request(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("typed", "status", "text"),
+    ("typed_bytes", "status", "text"),
     [
         (b"y\n", 0, "old is worse than new"),
         (b"n\n", 2, "nothing was judged"),
         (b"\x04", 130, "interrupted"),
     ],
 )
-def test_a_question_is_asked_if_there_is_a_terminal(tmp_path, typed, status, text):
+def test_a_question_is_asked_if_there_is_a_terminal(tmp_path, typed_bytes, status, text):
     (tmp_path / "wide.csv").write_text(WIDE)
-    ours, theirs = pty.openpty()
+    terminal_side, process_side = pty.openpty()
     arguments = [sys.executable, "-m", "esper_ab.commands.cli", "judge", "wide.csv", "--margin", "2"]
-    process = subprocess.Popen(arguments, cwd=tmp_path, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    os.write(ours, typed)
+    process = subprocess.Popen(
+        arguments, cwd=tmp_path, stdin=process_side, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    os.write(terminal_side, typed_bytes)
     output, _ = process.communicate()
-    os.close(ours)
-    os.close(theirs)
+    os.close(terminal_side)
+    os.close(process_side)
     assert (process.returncode, text in " ".join(output.decode().split())) == (status, True)

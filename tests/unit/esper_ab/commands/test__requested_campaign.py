@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "what",
+    "target",
     [
         "train.py",
         "my runs/train.py",
@@ -44,20 +44,22 @@ def folder(tmp_path, monkeypatch):
         "python --config a.toml {seed}",
     ],
 )
-def test_a_file_with_a_train_function_or_a_command_is_a_trainer(folder, what):
-    declared, request = read_what(LaunchFlags(what=what))
+def test_a_file_with_a_train_function_or_a_command_is_a_trainer(folder, target):
+    declaration, request = read_what(LaunchFlags(what=target))
     assert (request.value_of("trainer"), request.value_of("episodes")) == (
-        what if "{" in what else str(folder / what),
+        target if "{" in target else str(folder / target),
         None,
     )
-    assert not declared.file.common
+    assert not declaration.file.common
 
 
-@pytest.mark.parametrize("what", ["a.toml", "my runs/a.toml", "./a.toml", "a.py"])
-def test_a_toml_file_or_a_python_file_without_train_is_an_experiment(folder, what):
-    declared, request = read_what(LaunchFlags(what=what))
+@pytest.mark.parametrize("target", ["a.toml", "my runs/a.toml", "./a.toml", "a.py"])
+def test_a_toml_file_or_a_python_file_without_train_is_an_experiment(folder, target):
+    declaration, request = read_what(LaunchFlags(what=target))
     assert request.value_of("trainer") is None
-    assert (request.value_of("episodes"), declared.asked.name) == ((7, "") if what.endswith("toml") else (None, "x"))
+    assert (request.value_of("episodes"), declaration.asked.name) == (
+        (7, "") if target.endswith("toml") else (None, "x")
+    )
 
 
 def test_a_request_without_a_file_has_only_the_settings_of_flags():
@@ -86,19 +88,19 @@ COMMAND = "'python my.py --note \"a b\" --lr {lr} {seed} {out}'"
 def test_one_message_names_all_missing_flags(folder, line, flags):
     """Filled in, the line comes to the next thing that is wrong."""
     arguments = shlex.split(f"{line} --output-dir a.toml")
-    first = esper_ab(*arguments, folder=folder)
-    assert first.returncode == 2
-    message, completed = first.stderr.split(". Complete the command: esper-ab ")
+    first_result = esper_ab(*arguments, folder=folder)
+    assert first_result.returncode == 2
+    message, completed_command = first_result.stderr.split(". Complete the command: esper-ab ")
     assert all(flag in message for flag in flags.split())
-    for blank, value in (("KEY", "lr"), ("V1,V2", "1,2"), ("VALUE", "2"), ("NAME", "score"), ("SIZE", "1")):
-        completed = completed.replace(blank, value)
-    completed_arguments = shlex.split(completed)
+    for placeholder, value in (("KEY", "lr"), ("V1,V2", "1,2"), ("VALUE", "2"), ("NAME", "score"), ("SIZE", "1")):
+        completed_command = completed_command.replace(placeholder, value)
+    completed_arguments = shlex.split(completed_command)
     assert completed_arguments[: len(arguments)] == arguments
     assert [word for word in completed_arguments[len(arguments) :] if word.startswith("--")] == flags.split()
-    second = esper_ab(*completed_arguments, folder=folder)
-    assert second.returncode == 2
-    assert "missing" not in second.stderr
-    assert "a.toml" in second.stderr
+    second_result = esper_ab(*completed_arguments, folder=folder)
+    assert second_result.returncode == 2
+    assert "missing" not in second_result.stderr
+    assert "a.toml" in second_result.stderr
 
 
 TRACKED = (
@@ -109,7 +111,7 @@ TRACKED = (
 
 
 @pytest.mark.parametrize(
-    ("flags", "changed"),
+    ("flags", "changed_fields"),
     [
         ({"wandb_mode": "offline"}, {"wandb": "offline"}),
         ({"wandb_project": "other"}, {"wandb_project": "other"}),
@@ -121,8 +123,10 @@ TRACKED = (
     ],
 )
 def test_wandb_flags_override_the_tracking_settings_of_a_file(
-    folder, flags: dict[str, str], changed: dict[str, object]
+    folder, flags: dict[str, str], changed_fields: dict[str, object]
 ) -> None:
     (folder / "tracked.py").write_text(TRACKED)
-    declared = load_declaration(folder / "tracked.py").tracking
-    assert tracking_of(LaunchFlags(**flags), declared) == msgspec.structs.replace(declared, **changed)
+    declared_tracking = load_declaration(folder / "tracked.py").tracking
+    assert tracking_of(LaunchFlags(**flags), declared_tracking) == msgspec.structs.replace(
+        declared_tracking, **changed_fields
+    )

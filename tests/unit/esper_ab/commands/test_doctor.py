@@ -36,5 +36,5 @@ def test_the_doctor_lists_problems_and_warnings(diagnoses, lines):
     assert describe_diagnoses(diagnoses).splitlines() == lines
     whole = describe_diagnoses(diagnoses, whole=True).splitlines()
     assert [line for line in whole if line in lines] == lines
-    additional = [line for line in whole if line not in lines]
-    assert [line.split() for line in additional] == [["ok", "disk", "300", "GB", "free"]] * diagnoses.count(WELL)
+    additional_lines = [line for line in whole if line not in lines]
+    assert [line.split() for line in additional_lines] == [["ok", "disk", "300", "GB", "free"]] * diagnoses.count(WELL)

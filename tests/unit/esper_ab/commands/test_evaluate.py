@@ -20,8 +20,8 @@ CONTENT = b"a policy"
 @pytest.fixture
 def policy(tmp_path):
     sha256 = hashlib.sha256(CONTENT).hexdigest()
-    saved = evaluations(planted_effect(), lambda record: msgspec.structs.replace(record, policy_sha256=sha256))
-    experiment_dir = write(tmp_path / "run", saved)
+    events = evaluations(planted_effect(), lambda record: msgspec.structs.replace(record, policy_sha256=sha256))
+    experiment_dir = write(tmp_path / "run", events)
     path = experiment_dir / "policies" / "shaped" / "0.pt"
     path.parent.mkdir(parents=True)
     path.write_bytes(CONTENT)
@@ -43,6 +43,6 @@ def test_a_killed_child_process_is_reported_in_one_line(policy, monkeypatch, cap
     """As by the kernel, where memory is lacking: nobody else says so."""
     monkeypatch.setattr(child_answer, "child_command", lambda *_: ["sh", "-c", "kill -KILL $$"])
     assert invoke(group, ["evaluate", str(policy), "--json"], "esper-ab") == 1
-    captured = capfd.readouterr()
-    assert captured.err.endswith("error: workers.commands.evaluate was killed by SIGKILL and printed nothing\n")
-    assert json.loads(captured.out)["exit_status"] == 1
+    captured_output = capfd.readouterr()
+    assert captured_output.err.endswith("error: workers.commands.evaluate was killed by SIGKILL and printed nothing\n")
+    assert json.loads(captured_output.out)["exit_status"] == 1

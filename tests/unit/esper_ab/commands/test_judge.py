@@ -25,21 +25,23 @@ def files(tmp_path, monkeypatch):
 
 
 def test_judge_checks_a_requirement_under_a_plan(files):
-    judged = "judge", "plan.json", "results.csv"
-    assert "new is better than old" in stdout_of(*judged, "--fail-unless", "new better-than old")
-    refused = esper_ab(*judged, "--fail-unless", "old better-than new")
-    assert refused.returncode == 12
-    assert refused.stderr.startswith('error: "old better-than new" does not hold')
-    assert json.loads(stdout_of(*judged, "--json"))["comparisons"][0]["verdict"] == "BETTER"
+    judge_arguments = "judge", "plan.json", "results.csv"
+    assert "new is better than old" in stdout_of(*judge_arguments, "--fail-unless", "new better-than old")
+    refused_result = esper_ab(*judge_arguments, "--fail-unless", "old better-than new")
+    assert refused_result.returncode == 12
+    assert refused_result.stderr.startswith('error: "old better-than new" does not hold')
+    assert json.loads(stdout_of(*judge_arguments, "--json"))["comparisons"][0]["verdict"] == "BETTER"
 
 
 def test_a_fulfilled_requirement_is_printed_with_possible_unseen_failures(files):
-    new, old = drawn(16, 0.0)
+    new_outcomes, old_outcomes = drawn(16, 0.0)
     stdout_of("design", "--groups", "new,old", "--seeds", "16", "--margin", "9", "--out", "level.json")
-    (files / "level.csv").write_text(csv_text(rows(new, old)))
-    met = esper_ab("judge", "level.json", "level.csv", "--fail-unless", "new not-worse-than old")
-    assert met.returncode == 0
-    assert met.stderr.startswith('note: "new not-worse-than old" holds, but failures in up to 17 % of a group\'s runs')
+    (files / "level.csv").write_text(csv_text(rows(new_outcomes, old_outcomes)))
+    met_result = esper_ab("judge", "level.json", "level.csv", "--fail-unless", "new not-worse-than old")
+    assert met_result.returncode == 0
+    assert met_result.stderr.startswith(
+        'note: "new not-worse-than old" holds, but failures in up to 17 % of a group\'s runs'
+    )
     assert "note:" not in esper_ab("judge", "plan.json", "results.csv", "--fail-unless", "new better-than old").stderr
 
 
@@ -59,12 +61,12 @@ def scored(folder, design, table):
 
 def test_scores_are_withheld_until_every_task_has_runs(files):
     table = rows(*drawn(10, 8.0), task="A")
-    one_task = scored(files, "--seeds 10 --tasks A,B", table)
-    assert ("The next look is after " in one_task, "Scores over all tasks" in one_task) == (True, False)
+    text_of_one_task = scored(files, "--seeds 10 --tasks A,B", table)
+    assert ("The next look is after " in text_of_one_task, "Scores over all tasks" in text_of_one_task) == (True, False)
     both_tasks = scored(files, "--seeds 10 --tasks A,B", [*table, *rows(*drawn(10, 8.0), task="B")])
     assert "Scores over all tasks" in both_tasks
-    chosen = scored(files, "--seeds 8 --cells p,q --choose 2", rows(*drawn(2, 8.0), task="p"))
-    assert "Cells must be chosen" in chosen
+    text_of_choice = scored(files, "--seeds 8 --cells p,q --choose 2", rows(*drawn(2, 8.0), task="p"))
+    assert "Cells must be chosen" in text_of_choice
 
 
 def test_an_answer_without_a_plan_is_called_exploratory(files):
@@ -80,16 +82,16 @@ def test_judge_names_the_parts_when_it_refuses_a_joint_directory(tmp_path, monke
     for part in parts:
         write(tmp_path / "both" / folder_of(part), Synthetic(groups=shapes, replicates=6).events())
     plan = make_external_plan(tuple(shapes), tuple("012345"), scales(tasks=parts), Rule())
-    joint = Joint(
+    joint_experiment = Joint(
         parts=tuple(JointPart(name=part_name, folder=folder_of(part_name), digest="0" * 64) for part_name in parts),
         scores={},
     )
-    write_joint(tmp_path / "both", joint, {})
+    write_joint(tmp_path / "both", joint_experiment, {})
     save_plan(plan, tmp_path / "both" / "plan.json")
-    refused = esper_ab("judge", "both/plan.json", "both")
-    assert refused.returncode == 2
-    named = shlex.split(refused.stderr.rpartition("judge takes them by name: ")[2])
-    assert "new is better than old" in stdout_of("judge", "both/plan.json", *named)
+    result = esper_ab("judge", "both/plan.json", "both")
+    assert result.returncode == 2
+    named_parts = shlex.split(result.stderr.rpartition("judge takes them by name: ")[2])
+    assert "new is better than old" in stdout_of("judge", "both/plan.json", *named_parts)
     with pytest.raises(UsageError, match="judge_outcomes takes them by name"):
         judge_outcomes(plan, "both")
 
@@ -108,9 +110,9 @@ def test_a_sweep_with_too_few_seeds_is_answered_in_one_paragraph(files):
     assert "No group has 6 seeds, so no difference between the 9 groups can be judged." in text
     assert "all 9 at once with 95 % confidence: lr8 59.00 (55.42 to 62.58), lr7 58.00 (54.42 to 61.58), " in text
     assert "esper-ab design --groups lr8,lr7,lr6 --seeds 3..22 --margin 2`" in text
-    lower = " ".join(esper_ab("judge", "sweep.csv", "--margin", "2", "--better", "lower").stdout.split())
-    assert "95 % confidence: lr0 51.00 (47.42 to 54.58), lr1 52.00 " in lower
-    assert "--groups lr0,lr1,lr2 --seeds 3..22 --margin 2 --better lower`" in lower
+    text_for_lower = " ".join(esper_ab("judge", "sweep.csv", "--margin", "2", "--better", "lower").stdout.split())
+    assert "95 % confidence: lr0 51.00 (47.42 to 54.58), lr1 52.00 " in text_for_lower
+    assert "--groups lr0,lr1,lr2 --seeds 3..22 --margin 2 --better lower`" in text_for_lower
 
 
 @pytest.mark.parametrize(("seeds", "status"), [(3, 3), (10, 0)])
@@ -123,15 +125,15 @@ def test_the_exit_status_of_judge_shows_whether_a_verdict_exists(files, seeds, s
 @pytest.mark.parametrize("path", ["results.csv", "folder"])
 def test_files_and_folders_are_judged_together(files, path):
     (files / "folder").mkdir()
-    new, old = drawn(10, 8.0)
-    more = [
+    new_outcomes, old_outcomes = drawn(10, 8.0)
+    more_rows = [
         {**row, "seed": int(row["seed"]) + 10, "outcome": float(row["outcome"]) + 0.123 + int(row["seed"]) / 100}
-        for row in rows(new, old)
+        for row in rows(new_outcomes, old_outcomes)
     ]
-    (files / "more.csv").write_text(csv_text(more))
+    (files / "more.csv").write_text(csv_text(more_rows))
     (files / "folder/results.csv").write_text((files / "results.csv").read_text())
-    out = stdout_of("judge", path, "more.csv", "--margin", "2")
-    assert "in 20 of 20 pairs" in " ".join(out.split())
+    output = stdout_of("judge", path, "more.csv", "--margin", "2")
+    assert "in 20 of 20 pairs" in " ".join(output.split())
 
 
 def test_a_row_that_occurs_in_two_files_is_refused(files):
@@ -146,8 +148,8 @@ def test_a_plan_can_be_judged_with_several_files(files):
     (files / "a.csv").write_text("".join(content[:8]))
     (files / "b.csv").write_text("".join([content[0], *content[8:]]))
     assert "new is better than old" in stdout_of("judge", "plan.json", "a.csv", "b.csv")
-    refused = esper_ab("judge", "plan.json", "a.csv", "--margin", "2")
-    assert refused.stderr.startswith("error: --margin is only for outcomes without a plan")
+    result = esper_ab("judge", "plan.json", "a.csv", "--margin", "2")
+    assert result.stderr.startswith("error: --margin is only for outcomes without a plan")
     assert esper_ab("judge", "plan.json").stderr.startswith("error: judge plan.json: name the outcomes as well")
 
 

@@ -49,9 +49,9 @@ def test_a_list_shows_no_verdict_from_a_damaged_file(tmp_path, text):
     assert run.problem in _table([run])
 
 
-@pytest.mark.parametrize("when", ["0001-01-01T00:00:00.000+14:00", "9999-12-31T23:59:59.999-14:00"])
-def test_a_time_outside_the_local_range_is_shown_as_recorded(tmp_path, when):
-    assert when in _table([Listed(experiment_dir="x", state="stale", last_event=when)])
+@pytest.mark.parametrize("time_text", ["0001-01-01T00:00:00.000+14:00", "9999-12-31T23:59:59.999-14:00"])
+def test_a_time_outside_the_local_range_is_shown_as_recorded(tmp_path, time_text):
+    assert time_text in _table([Listed(experiment_dir="x", state="stale", last_event=time_text)])
 
 
 def test_a_list_shows_all_runs_newest_first(tmp_path):
@@ -65,8 +65,8 @@ def test_a_list_shows_all_runs_newest_first(tmp_path):
     ):
         write(tmp_path / name, events)
     (tmp_path / "finished" / "verdict.json").write_text(verdict_json("shaped", "simplified", "BETTER"))
-    damaged = tmp_path / "damaged" / JOURNAL_NAME
-    damaged.write_bytes(damaged.read_bytes().replace(b"plan", b"plam", 1))
+    damaged_journal = tmp_path / "damaged" / JOURNAL_NAME
+    damaged_journal.write_bytes(damaged_journal.read_bytes().replace(b"plan", b"plam", 1))
     for name in ("begun", "other", "unreadable"):
         (tmp_path / name).mkdir()
     (tmp_path / "begun" / JOURNAL_NAME).touch()
@@ -95,9 +95,9 @@ def test_a_list_shows_all_runs_newest_first(tmp_path):
 
 
 def test_a_list_shows_counts_of_verdicts_if_there_are_many():
-    many = tuple(f"x - y{i}: {'BETTER' if i < 3 else 'BLOCKED'}" for i in range(8))
-    listed = Listed(experiment_dir="run", state="finished", verdicts=many)
-    assert _table([listed]).endswith("8 comparisons: 5 BLOCKED; x BETTER than 3")
+    many_verdicts = tuple(f"x - y{i}: {'BETTER' if i < 3 else 'BLOCKED'}" for i in range(8))
+    listed_experiment = Listed(experiment_dir="run", state="finished", verdicts=many_verdicts)
+    assert _table([listed_experiment]).endswith("8 comparisons: 5 BLOCKED; x BETTER than 3")
 
 
 @pytest.mark.parametrize(
@@ -127,15 +127,15 @@ def test_a_locked_experiment_is_listed_as_running(tmp_path):
 def test_neither_viewers_nor_coordinators_keep_records_in_memory(tmp_path):
     """Neither a viewer nor a coordinator that takes it up: they would come to hold all of it."""
     experiment_dir = write(tmp_path / "run", planted_effect())
-    folded = []
+    histories = []
 
     def nothing_more(history):
-        folded.append(history)
+        histories.append(history)
         raise UsageError("it is complete")
 
     with pytest.raises(UsageError, match="it is complete"):
         extend(experiment_dir, nothing_more, None, ())
-    for history in (Viewer(experiment_dir).history, *folded):
+    for history in (Viewer(experiment_dir).history, *histories):
         assert {len(run.columns) for run in history.runs.values()} == {8}
         assert {len(run.episodes) for run in history.runs.values()} == {0}
 
@@ -167,9 +167,13 @@ def test_the_logs_command_shows_one_log_or_all_logs(tmp_path):
     sources(experiment_dir, viewer.history)["shaped/1"].write_bytes(b"one\ntwo \xff\nunfinished")
     (experiment_dir / "logs" / "w00.log").write_text("between runs\n")
     (experiment_dir / CONSOLE_NAME).write_text("on the console\n")
-    of_the_run = [("shaped/1", line) for line in ("one", "two \N{REPLACEMENT CHARACTER}", "unfinished")]
-    assert list(lines(experiment_dir, viewer, "shaped/1")) == of_the_run
-    assert list(lines(experiment_dir, viewer)) == [*of_the_run, ("w00", "between runs"), ("console", "on the console")]
+    lines_of_run = [("shaped/1", line) for line in ("one", "two \N{REPLACEMENT CHARACTER}", "unfinished")]
+    assert list(lines(experiment_dir, viewer, "shaped/1")) == lines_of_run
+    assert list(lines(experiment_dir, viewer)) == [
+        *lines_of_run,
+        ("w00", "between runs"),
+        ("console", "on the console"),
+    ]
 
 
 def test_the_logs_command_shows_the_end_of_a_long_log(tmp_path, monkeypatch, capsys):
@@ -182,20 +186,20 @@ def test_the_logs_command_shows_the_end_of_a_long_log(tmp_path, monkeypatch, cap
         file.truncate(64 << 30)
         file.seek(64 << 30)
         file.write(b"\nthe end\n")
-    (_, long), last_entry = lines(experiment_dir, viewer, "console")
-    assert long == "\0" * 65536 + "…"
+    (_, long_line), last_entry = lines(experiment_dir, viewer, "console")
+    assert long_line == "\0" * 65536 + "…"
     assert last_entry == ("console", "the end")
     assert capsys.readouterr().err == f"{experiment_dir / CONSOLE_NAME}: only the last 1 of 65536 MiB are shown\n"
 
 
-@pytest.mark.parametrize("linked", ["console.log", "logs/w00.log", "logs"])
-def test_the_logs_command_refuses_symbolic_links(tmp_path, linked):
+@pytest.mark.parametrize("linked_path", ["console.log", "logs/w00.log", "logs"])
+def test_the_logs_command_refuses_symbolic_links(tmp_path, linked_path):
     """An experiment directory may come from somebody else."""
     experiment_dir = write(tmp_path / "run", planted_effect())
     (tmp_path / "outside").mkdir()
     secret = tmp_path / "outside" / "w00.log"
     secret.write_text("secret\n")
-    link = experiment_dir / linked
+    link = experiment_dir / linked_path
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(secret if link.suffix else secret.parent)
     with pytest.raises(NotRegular):

@@ -27,13 +27,21 @@ def history():
 
 def test_power_uses_the_spreads_observed_in_an_earlier_experiment(history):
     """A true difference between the groups is no spread."""
-    known = known_from_pairs(history, "EXPERIMENT")
+    known_spread = known_from_pairs(history, "EXPERIMENT")
     outcomes_by_run = outcomes(history)
-    of_x, of_y = ([outcomes_by_run[run.ref.name].outcome for run in history.of_group(group)] for group in "xy")
-    assert 10 <= known.df <= 14  # 14 if the groups shared nothing
-    assert known.sd == pytest.approx(math.sqrt((np.var(of_x, ddof=1) + np.var(of_y, ddof=1)) / 2))
+    outcomes_of_x, outcomes_of_y = (
+        [outcomes_by_run[run.ref.name].outcome for run in history.of_group(group)] for group in "xy"
+    )
+    assert 10 <= known_spread.df <= 14  # 14 if the groups shared nothing
+    assert known_spread.sd == pytest.approx(
+        math.sqrt((np.var(outcomes_of_x, ddof=1) + np.var(outcomes_of_y, ddof=1)) / 2)
+    )
     effect = analyse(history).comparisons[0].effect
-    assert (known.sd_pairs, known.df_pairs, known.rho) == (pytest.approx(effect.sd), effect.df, None)
+    assert (known_spread.sd_pairs, known_spread.df_pairs, known_spread.rho) == (
+        pytest.approx(effect.sd),
+        effect.df,
+        None,
+    )
     assert history.design.adjusted
     assert effect.df == 6
 
@@ -41,19 +49,21 @@ def test_power_uses_the_spreads_observed_in_an_earlier_experiment(history):
 @pytest.mark.parametrize("groups", [3, 4])
 def test_only_independent_comparisons_add_degrees_of_freedom(groups):
     """Of all pairs of G groups G - 1 are independent: as chi-square limits of the SD, so many cover."""
-    synthetic = Synthetic(groups=dict.fromkeys("abcd"[:groups], Shape()), episodes=2, settings={"alpha": 0.05})
-    history = fold(synthetic.events())
+    synthetic_experiment = Synthetic(
+        groups=dict.fromkeys("abcd"[:groups], Shape()), episodes=2, settings={"alpha": 0.05}
+    )
+    history = fold(synthetic_experiment.events())
     df_of_one = analyse(history).comparisons[0].effect.df
     assert known_from_pairs(history, "EXPERIMENT").df_pairs == (groups - 1) * df_of_one
 
 
 def test_power_and_report_agree_on_the_number_of_pairs_needed(history):
     """But for the looks of the new plan, and for its replicates being even."""
-    known = known_from_pairs(history, "EXPERIMENT")
-    power_answer = answer(known, 8, PowerQuestion(margin=history.design.margin), (8,))
-    reported = analyse(history).comparisons[0].pairs_anew
-    assert power_answer.tables[0].sd == known.sd_pairs
-    assert power_answer.tables[0].needed.replicates == pytest.approx(reported.pairs, rel=0.1, abs=2)
+    known_spread = known_from_pairs(history, "EXPERIMENT")
+    power_answer = answer(known_spread, 8, PowerQuestion(margin=history.design.margin), (8,))
+    new_plan_pairs = analyse(history).comparisons[0].pairs_anew
+    assert power_answer.tables[0].sd == known_spread.sd_pairs
+    assert power_answer.tables[0].needed.replicates == pytest.approx(new_plan_pairs.pairs, rel=0.1, abs=2)
     assert "(from observed pairs, whose differences have an SD of" in power_text(power_answer)
 
 

@@ -54,8 +54,8 @@ def words_of(script, name):
 
 def begins_with(script, folder):
     """The command that the script becomes: launch or resume, shown in the place of being carried out."""
-    script_shown = script.replace("exec ", "exec echo ")
-    process = subprocess.run(["bash", "-c", script_shown], cwd=folder, capture_output=True, text=True, check=True)
+    echo_script = script.replace("exec ", "exec echo ")
+    process = subprocess.run(["bash", "-c", echo_script], cwd=folder, capture_output=True, text=True, check=True)
     assert process.stderr == ""
     return next(word for word in process.stdout.split() if word in ("launch", "resume"))
 
@@ -92,10 +92,12 @@ def test_a_slurm_job_writes_its_output_into_an_existing_folder(tmp_path, monkeyp
 
 
 def test_the_list_of_flags_shared_by_launch_and_resume_is_complete():
-    launched, resumed = (
+    launch_flags, resume_flags = (
         {flag for param in module.command.params for flag in param.opts} for module in (launch, resume)
     )
-    assert launched & resumed - {"--seeds", "--dry-run"} == set(SHARED)  # those two are of `resume` alone in this sense
+    assert launch_flags & resume_flags - {"--seeds", "--dry-run"} == set(
+        SHARED
+    )  # those two are of `resume` alone in this sense
 
 
 @pytest.mark.parametrize("asked_flags", [ONE, GRID, TASKS])

@@ -89,10 +89,12 @@ def test_tidy_removes_empty_folders_of_checkpoints(tmp_path):
 def test_tidy_keeps_the_checkpoints_that_resume_needs(tmp_path):
     events = planted_effect()
     index = next(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))
-    cut = events[: index + 1]  # one run of the first pair is evaluated, the other one is not
-    finished_run = cut[-1].record.run.name
-    (open_run,) = {event.record.run.name for event in cut if isinstance(event, EpisodeRecorded)} - {finished_run}
-    experiment_dir = write(tmp_path / "run", cut)
+    first_events = events[: index + 1]  # one run of the first pair is evaluated, the other one is not
+    finished_run = first_events[-1].record.run.name
+    (open_run,) = {event.record.run.name for event in first_events if isinstance(event, EpisodeRecorded)} - {
+        finished_run
+    }
+    experiment_dir = write(tmp_path / "run", first_events)
     fill(
         experiment_dir,
         f"checkpoints/{finished_run}/8.pt",
@@ -111,15 +113,15 @@ def test_tidy_keeps_the_checkpoints_that_resume_needs(tmp_path):
 
 
 def test_tidy_removes_no_file_if_one_of_the_experiments_is_running(tmp_path, capsys):
-    other, experiment_dir = (finished(tmp_path / name, "checkpoints/a/0/1.pt") for name in ("other", "run"))
+    other_experiment, experiment_dir = (finished(tmp_path / name, "checkpoints/a/0/1.pt") for name in ("other", "run"))
     removable_files = removable_in(experiment_dir)
     with closing(Lock(experiment_dir)):
         for options in ((), ("--repair",)):
-            assert tidy(other, experiment_dir, *options) == 2
+            assert tidy(other_experiment, experiment_dir, *options) == 2
             assert f"in use by process {os.getpid()} on " in capsys.readouterr().err
         with pytest.raises(UsageError, match="in use by process"):
             remove(experiment_dir, removable_files)
-    for folder in (other, experiment_dir):
+    for folder in (other_experiment, experiment_dir):
         assert "checkpoints/a/0/1.pt" in files(folder)
 
 
@@ -147,12 +149,14 @@ def test_a_repair_truncates_a_damaged_journal_before_removing_files(tmp_path, ca
 
 
 def test_a_check_of_several_directories_exits_with_the_worst_status(tmp_path, capsys):
-    well, ill = (finished(tmp_path / name) for name in ("well", "ill"))
-    (ill / "events.jsonl").write_bytes((ill / "events.jsonl").read_bytes().replace(b"finished", b"finishes", 1))
-    assert tidy(well, ill, "--check") == 5
+    sound_experiment, damaged_experiment = (finished(tmp_path / name) for name in ("well", "ill"))
+    (damaged_experiment / "events.jsonl").write_bytes(
+        (damaged_experiment / "events.jsonl").read_bytes().replace(b"finished", b"finishes", 1)
+    )
+    assert tidy(sound_experiment, damaged_experiment, "--check") == 5
     parts = capsys.readouterr().out.split("\n\n")
-    assert [part.partition(": ")[0] for part in parts] == [str(well), str(ill)]
-    assert tidy(well, "--check", "--repair") == 2
+    assert [part.partition(": ")[0] for part in parts] == [str(sound_experiment), str(damaged_experiment)]
+    assert tidy(sound_experiment, "--check", "--repair") == 2
 
 
 @pytest.mark.parametrize(
@@ -161,25 +165,27 @@ def test_a_check_of_several_directories_exits_with_the_worst_status(tmp_path, ca
 )
 def test_tidy_does_not_follow_links_out_of_the_experiment_directory(tmp_path, link):
     """Whatever stands behind them, called as our own files are."""
-    elsewhere = fill(tmp_path / "elsewhere", "7.pt", "shaped/7.pt", "0/7.pt", "shaped/0/7.pt", ".7.pt.1-2", ".a.json.b")
-    files_before = files(elsewhere)
+    outside_folder = fill(
+        tmp_path / "elsewhere", "7.pt", "shaped/7.pt", "0/7.pt", "shaped/0/7.pt", ".7.pt.1-2", ".a.json.b"
+    )
+    files_before = files(outside_folder)
     experiment_dir = finished(tmp_path / "run")
     (experiment_dir / link).parent.mkdir(parents=True, exist_ok=True)
-    (experiment_dir / link).symlink_to(elsewhere)
+    (experiment_dir / link).symlink_to(outside_folder)
     assert examine(experiment_dir).removable == ()
     assert tidy(experiment_dir) == 0
-    assert files(elsewhere) == files_before
+    assert files(outside_folder) == files_before
     assert (experiment_dir / link).is_symlink()
 
 
 def test_tidy_keeps_checkpoints_behind_a_symbolic_link(tmp_path, capsys):
-    elsewhere = fill(tmp_path / "elsewhere", "shaped/0/7.pt", "shaped/0/.7.pt.1-2", "thesis.tex")
+    outside_folder = fill(tmp_path / "elsewhere", "shaped/0/7.pt", "shaped/0/.7.pt.1-2", "thesis.tex")
     experiment_dir = finished(tmp_path / "run", "console.log")
-    (experiment_dir / "checkpoints").symlink_to(elsewhere)
+    (experiment_dir / "checkpoints").symlink_to(outside_folder)
     assert tidy(experiment_dir) == 0
     output = capsys.readouterr().out
     assert output.endswith(
         f": 1 file, 0.0 MB removed; {experiment_dir}/checkpoints is a symbolic link and was skipped; "
-        f"clear {elsewhere} yourself, or remove the link\n"
+        f"clear {outside_folder} yourself, or remove the link\n"
     )
-    assert files(elsewhere) == {"shaped/0/7.pt", "shaped/0/.7.pt.1-2", "thesis.tex"}
+    assert files(outside_folder) == {"shaped/0/7.pt", "shaped/0/.7.pt.1-2", "thesis.tex"}

@@ -37,12 +37,14 @@ def test_an_encoded_message_is_plain_msgpack(message):
 
 
 def test_a_message_with_20000_events_can_be_decoded():
-    long = EpisodeFinished(run=EPISODE.run, record=msgspec.structs.replace(EPISODE, seed_events=(SEED_EVENT,) * 20_000))
-    assert decode_from_worker(encode(long)) == long
+    long_message = EpisodeFinished(
+        run=EPISODE.run, record=msgspec.structs.replace(EPISODE, seed_events=(SEED_EVENT,) * 20_000)
+    )
+    assert decode_from_worker(encode(long_message)) == long_message
 
 
 @pytest.mark.parametrize(
-    ("value", "why"),
+    ("value", "reason"),
     [
         ({"kind": "Failed", "summary": "x" * (FAILED.text_bytes + 1), "traceback": ""}, "max_str_len"),
         ({"kind": "Failed", **{str(i): 0 for i in range(MOST_KEYS)}}, "max_map_len"),
@@ -59,25 +61,25 @@ def test_a_message_with_20000_events_can_be_decoded():
         (["Failed"], "is not a map whose `kind`"),
     ],
 )
-def test_an_invalid_message_is_refused(value, why):
-    with pytest.raises(ProtocolError, match=why):
+def test_an_invalid_message_is_refused(value, reason):
+    with pytest.raises(ProtocolError, match=reason):
         decode_from_worker(msgpack.packb(value))
 
 
 def test_a_value_nested_deeper_than_its_type_is_refused():
-    deep = msgspec.to_builtins(MESSAGES[0])
-    deep["record"]["envs"][0]["measures"] = {"loss": {"deeper": 1.0}}
+    nested_message = msgspec.to_builtins(MESSAGES[0])
+    nested_message["record"]["envs"][0]["measures"] = {"loss": {"deeper": 1.0}}
     with pytest.raises(ProtocolError, match=r"got `object` - at `\$.record.envs\[0\].measures\[...\]`"):
-        decode_from_worker(msgpack.packb(deep))
+        decode_from_worker(msgpack.packb(nested_message))
     with pytest.raises(ProtocolError, match="StackError"):
         decode_from_worker(b"\x91" * 2000 + b"\xc0")
 
 
 def test_truncated_and_extended_messages_are_refused():
     data = encode(Release(run_name="a/0", milestone=1))
-    for wrong in (data[:-1], data + b"\xc0", b"", bytes(LARGEST_BYTES + 1)):
+    for wrong_data in (data[:-1], data + b"\xc0", b"", bytes(LARGEST_BYTES + 1)):
         with pytest.raises(ProtocolError):
-            decode_from_coordinator(wrong)
+            decode_from_coordinator(wrong_data)
 
 
 def test_a_string_is_not_converted_to_an_integer():

@@ -4,7 +4,7 @@ from esper_ab.contracts.failure_cause import cause_of_exception, cause_of_exit, 
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
+    ("first_text", "second_text"),
     [
         ("cannot open /data/5459/x for seed 1126779243", "cannot open /data/7/y for seed 3"),
         ("<Net object at 0x7f1712a4ca40>", "<Net object at 0x7f0000000000>"),
@@ -13,26 +13,26 @@ from esper_ab.contracts.failure_cause import cause_of_exception, cause_of_exit, 
         ("loss is -1.5e-3", "loss is 2"),
     ],
 )
-def test_errors_that_differ_only_in_details_of_a_run_have_the_same_cause(first: str, second: str) -> None:
-    assert without_particulars(first) == without_particulars(second)
+def test_errors_that_differ_only_in_details_of_a_run_have_the_same_cause(first_text: str, second_text: str) -> None:
+    assert without_particulars(first_text) == without_particulars(second_text)
 
 
 @pytest.mark.parametrize(
-    ("first", "second"),
+    ("first_text", "second_text"),
     [
         ("no module named torch", "no module named jax"),
         ("KeyError: 'lr'", "KeyError: 'seed'"),
         ("ValueError: no", "TypeError: no"),
     ],
 )
-def test_different_errors_have_different_causes(first: str, second: str) -> None:
-    assert without_particulars(first) != without_particulars(second)
+def test_different_errors_have_different_causes(first_text: str, second_text: str) -> None:
+    assert without_particulars(first_text) != without_particulars(second_text)
 
 
-@pytest.mark.parametrize("long", ["A", "1", "1.", "ab/"])
-def test_the_cause_of_a_very_long_error_is_found_quickly(long: str) -> None:
+@pytest.mark.parametrize("long_text", ["A", "1", "1.", "ab/"])
+def test_the_cause_of_a_very_long_error_is_found_quickly(long_text: str) -> None:
     """An exception may hold the bytes of a file, and a progress bar may be one line; this once took hours."""
-    assert without_particulars(f"ValueError: {long * 2_000_000}").startswith("ValueError: ")
+    assert without_particulars(f"ValueError: {long_text * 2_000_000}").startswith("ValueError: ")
 
 
 @pytest.mark.parametrize(

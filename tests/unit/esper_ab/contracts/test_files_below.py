@@ -64,27 +64,27 @@ def read_precious(root):
 def test_no_function_touches_files_behind_links_or_above_the_folder(root, act, name):
     (root / "a" / "b").symlink_to(root.parent / "precious" / "b")
     (root / "a" / "new").symlink_to(root.parent / "precious")
-    before = read_precious(root)
+    content_before = read_precious(root)
     with pytest.raises(NotRegular, match=r"is a symbolic link|is not below"):
         act(root, name)
-    assert read_precious(root) == before
+    assert read_precious(root) == content_before
 
 
 @pytest.mark.parametrize("write", WRITES)
 def test_writing_a_file_replaces_a_symbolic_link_without_following_it(root, write):
     (root / "a" / "x").symlink_to(root.parent / "precious" / "b" / "thesis")
-    before = read_precious(root)
+    content_before = read_precious(root)
     write(root, "a/x", b"new")
     assert (root / "a" / "x").read_bytes() == b"new"
     assert not (root / "a" / "x").is_symlink()
-    assert read_precious(root) == before
+    assert read_precious(root) == content_before
 
 
 def test_links_pipes_and_folders_are_not_opened(root):
     (root / "link").symlink_to(root.parent / "precious" / "b" / "thesis")
     os.mkfifo(root / "pipe")
-    for name, what in (("link", "is a symbolic link"), ("pipe", "is not a regular"), ("a", "is not a regular")):
-        with pytest.raises(NotRegular, match=what):
+    for name, complaint in (("link", "is a symbolic link"), ("pipe", "is not a regular"), ("a", "is not a regular")):
+        with pytest.raises(NotRegular, match=complaint):
             open_below(root, name, APPEND)
 
 
@@ -97,15 +97,15 @@ def test_the_top_folder_may_be_a_symbolic_link(root, tmp_path):
 @pytest.mark.parametrize("write", WRITES)
 def test_a_failed_write_leaves_the_old_file(root, write, monkeypatch):
     write(root, "a/x", b"before")
-    with monkeypatch.context() as limited:
+    with monkeypatch.context() as full_disk:
 
         def raise_disk_full(*_args, **_options):
             raise OSError(28, "No space left on device")
 
-        limited.setattr(os, "write", raise_disk_full)
-        with pytest.raises(OSError, match="No space left") as raised:
+        full_disk.setattr(os, "write", raise_disk_full)
+        with pytest.raises(OSError, match="No space left") as disk_error:
             write(root, "a/x", b"after")
-    assert raised.value.filename == str(root / "a" / "x")
+    assert disk_error.value.filename == str(root / "a" / "x")
     assert {path.name: path.read_bytes() for path in (root / "a").iterdir()} == {"x": b"before"}
 
 
@@ -143,23 +143,23 @@ def test_symbolic_links_are_found_at_any_depth(root):
     (root / "a" / "b").mkdir()
     check_no_links(root, ("a", "missing"))
     (root / "a" / "b" / "c").symlink_to(root)
-    with pytest.raises(NotRegular, match="is a symbolic link") as raised:
+    with pytest.raises(NotRegular, match="is a symbolic link") as link_error:
         check_no_links(root, ("a",))
-    assert raised.value.filename == str(root / "a" / "b" / "c")
+    assert link_error.value.filename == str(root / "a" / "b" / "c")
     check_no_links(root, ("missing",))
 
 
 def record_synced_folders(make, monkeypatch):
     """Call `make`; return the paths that were synced to the disk meanwhile."""
     folders = []
-    real = os.fsync
+    real_fsync = os.fsync
 
     def fsync(descriptor):
         folders.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
-        real(descriptor)
+        real_fsync(descriptor)
 
-    with monkeypatch.context() as watched:
-        watched.setattr(os, "fsync", fsync)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
         make()
     return folders
 

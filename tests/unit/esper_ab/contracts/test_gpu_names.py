@@ -9,7 +9,7 @@ OLDER = f"MIG-GPU-{UUID}/3/0"  # the name of an instance in drivers before 470
 
 
 @pytest.mark.parametrize(
-    ("uuids", "visible", "names"),
+    ("uuids", "visible_variable", "names"),
     [
         (["a", "b"], None, ["GPU-a", "GPU-b"]),
         (["b"], "1", ["GPU-b"]),
@@ -20,12 +20,14 @@ OLDER = f"MIG-GPU-{UUID}/3/0"  # the name of an instance in drivers before 470
         ([UUID], f" MIG-{UUID} ", [f"MIG-{UUID}"]),
     ],
 )
-def test_gpus_are_named_by_uuid_or_mig_instance(uuids: list[str], visible: str | None, names: list[str]) -> None:
-    assert gpu_names(uuids, visible) == names
+def test_gpus_are_named_by_uuid_or_mig_instance(
+    uuids: list[str], visible_variable: str | None, names: list[str]
+) -> None:
+    assert gpu_names(uuids, visible_variable) == names
 
 
 @pytest.mark.parametrize(
-    ("visible", "beyond"),
+    ("visible_variable", "beyond"),
     [
         (None, False),
         ("", False),
@@ -37,5 +39,5 @@ def test_gpus_are_named_by_uuid_or_mig_instance(uuids: list[str], visible: str |
         ("MIG-a, 0", True),
     ],
 )
-def test_a_mig_instance_beside_other_devices_is_detected(visible: str | None, beyond: bool) -> None:
-    assert is_beyond_one_instance(visible) == beyond
+def test_a_mig_instance_beside_other_devices_is_detected(visible_variable: str | None, beyond: bool) -> None:
+    assert is_beyond_one_instance(visible_variable) == beyond

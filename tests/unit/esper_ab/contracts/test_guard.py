@@ -57,17 +57,17 @@ def start_guard(*words: str, report: int | None = None) -> subprocess.Popen[byte
     unread = os.memfd_create("report")
     descriptor = unread if report is None else report
     shell = users_shell.of_this_process().for_guard()
-    guarded = isolated_command(guard.__file__, shell, str(descriptor), *words)
-    started = subprocess.Popen(guarded, stdin=subprocess.PIPE, start_new_session=True, pass_fds=(descriptor,))
+    command = isolated_command(guard.__file__, shell, str(descriptor), *words)
+    started = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, pass_fds=(descriptor,))
     os.close(unread)
     return started
 
 
-def status_of(guarded: subprocess.Popen[bytes]) -> int:
+def status_of(guard_process: subprocess.Popen[bytes]) -> int:
     """Wait for a guard's end with its stdin open, as a worker does."""
-    status = guarded.wait()
-    assert guarded.stdin is not None
-    guarded.stdin.close()
+    status = guard_process.wait()
+    assert guard_process.stdin is not None
+    guard_process.stdin.close()
     return status
 
 
@@ -89,8 +89,8 @@ def start_guarded_tree(tmp_path: Path) -> tuple[subprocess.Popen[bytes], list[in
     pids = tmp_path / "pids"
     os.mkfifo(pids)
     program = _TREE.replace("os.replace(sys.argv[1], sys.argv[2])", "import signal; signal.pause()")
-    guarded = start_guard(sys.executable, "-c", program, str(pids))
-    return guarded, [int(word) for word in pids.read_text().split()]
+    guard_process = start_guard(sys.executable, "-c", program, str(pids))
+    return guard_process, [int(word) for word in pids.read_text().split()]
 
 
 @pytest.mark.parametrize(
@@ -137,17 +137,17 @@ def test_a_missing_program_is_reported_by_name(capfd: pytest.CaptureFixture[str]
 
 
 def test_closing_the_stdin_of_a_guard_kills_all_descendants(tmp_path: Path) -> None:
-    guarded, pids = start_guarded_tree(tmp_path)
-    assert guarded.stdin is not None
-    guarded.stdin.close()
-    assert guarded.wait() == 128 + signal.SIGKILL
+    guard_process, pids = start_guarded_tree(tmp_path)
+    assert guard_process.stdin is not None
+    guard_process.stdin.close()
+    assert guard_process.wait() == 128 + signal.SIGKILL
     assert all(has_ended(pid) for pid in pids)
 
 
 def test_killing_a_guard_ends_its_program(tmp_path: Path) -> None:
-    guarded, (program, *children) = start_guarded_tree(tmp_path)
-    guarded.kill()
-    assert status_of(guarded) == -signal.SIGKILL
+    guard_process, (program, *children) = start_guarded_tree(tmp_path)
+    guard_process.kill()
+    assert status_of(guard_process) == -signal.SIGKILL
     assert has_ended(program)
     for child in children:  # the children of a program that is killed with its guard may survive
         os.kill(child, signal.SIGKILL)
@@ -160,12 +160,12 @@ def test_a_guard_reaps_orphans_while_the_program_runs() -> None:
 def test_processes_left_by_a_program_are_killed_at_its_end(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     program = _TREE
-    guarded = start_guard(sys.executable, "-c", program, str(tmp_path / "writing"), str(pids))
-    assert status_of(guarded) == 0
+    guard_process = start_guard(sys.executable, "-c", program, str(tmp_path / "writing"), str(pids))
+    assert status_of(guard_process) == 0
     assert all(has_ended(int(word)) for word in pids.read_text().split())
 
 
 def test_siblings_of_a_process_of_another_user_are_killed() -> None:
     """The kernel refuses the signal to a process of `sudo`. The exit status stays that of the program."""
-    done = subprocess.run([sys.executable, "-c", _ANOTHER_USERS], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "True False\n", "")
+    process = subprocess.run([sys.executable, "-c", _ANOTHER_USERS], capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stdout, process.stderr) == (0, "True False\n", "")

@@ -23,17 +23,19 @@ GOLDEN = json.loads(FILE.read_text())
 FROM_WORKER = get_args(WorkerMessage)
 
 
-def decode(data, like):
-    return decode_from_worker(data) if isinstance(like, FROM_WORKER) else decode_from_coordinator(data)
+def decode(data, sample_message):
+    return decode_from_worker(data) if isinstance(sample_message, FROM_WORKER) else decode_from_coordinator(data)
 
 
 @pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
 def test_a_message_has_its_golden_bytes(message):
     """The bytes fix fields, their order and their form; a changed default does not change the wire."""
     golden = bytes.fromhex(GOLDEN["messages"][type(message).__name__])
-    decoded = decode(golden, message)
-    assert type(decoded) is type(message)
-    assert encode(decoded) == golden, "the wire has changed: bump PROTOCOL, then python -m support.goldens.messages"
+    decoded_message = decode(golden, message)
+    assert type(decoded_message) is type(message)
+    assert encode(decoded_message) == golden, (
+        "the wire has changed: bump PROTOCOL, then python -m support.goldens.messages"
+    )
     assert decode(encode(message), message) == message
 
 
@@ -59,12 +61,12 @@ def test_any_bytes_decode_to_a_message_or_raise_a_protocol_error(data):
 
 @given(st.sampled_from(EXAMPLES), st.data())
 def test_a_damaged_message_decodes_to_a_message_or_raises_a_protocol_error(message, data):
-    damaged = bytearray(encode(message))
-    offset = data.draw(st.integers(0, len(damaged) - 1))
-    damaged[offset] = data.draw(st.integers(0, 255))
+    damaged_bytes = bytearray(encode(message))
+    offset = data.draw(st.integers(0, len(damaged_bytes) - 1))
+    damaged_bytes[offset] = data.draw(st.integers(0, 255))
     with suppress(ProtocolError):
-        decoded = decode(bytes(damaged[: data.draw(st.integers(0, len(damaged)))]), message)
-        assert isinstance(decoded, (*FROM_WORKER, *get_args(CoordinatorMessage)))
+        decoded_message = decode(bytes(damaged_bytes[: data.draw(st.integers(0, len(damaged_bytes)))]), message)
+        assert isinstance(decoded_message, (*FROM_WORKER, *get_args(CoordinatorMessage)))
 
 
 @pytest.mark.parametrize("message", EXAMPLES, ids=lambda message: type(message).__name__)
@@ -74,7 +76,7 @@ def test_messages_of_the_wrong_direction_are_refused(message):
         decode_as_other_side(encode(message))
 
 
-@pytest.mark.parametrize("hostile", [b"\x81" * 5000, b"\x91" * 40, b"\xdf\xff\xff\xff\xff", b"\xc7\x01\x05x"])
-def test_hostile_bytes_are_refused(hostile):
+@pytest.mark.parametrize("hostile_bytes", [b"\x81" * 5000, b"\x91" * 40, b"\xdf\xff\xff\xff\xff", b"\xc7\x01\x05x"])
+def test_hostile_bytes_are_refused(hostile_bytes):
     with pytest.raises(ProtocolError):
-        decode_from_worker(hostile)
+        decode_from_worker(hostile_bytes)

@@ -19,7 +19,7 @@ import pytest
 )
 def test_a_child_process_exits_with_the_status_of_its_exception(exception, status, words):
     code = f"from esper_ab.contracts.own_packages import _leave; _leave({exception})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == status
-    assert words in done.stderr
-    assert bool(words) == bool(done.stderr)
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert process.returncode == status
+    assert words in process.stderr
+    assert bool(words) == bool(process.stderr)

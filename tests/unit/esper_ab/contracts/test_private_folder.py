@@ -25,9 +25,9 @@ def test_only_the_owner_can_enter_a_private_folder(monkeypatch: pytest.MonkeyPat
 def test_a_socket_path_is_short_enough_in_a_long_temporary_directory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    deep = tmp_path / ("x" * 100)
-    deep.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    deep_folder = tmp_path / ("x" * 100)
+    deep_folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep_folder))
     folder = private_folder()
     try:
         with socket.socket(socket.AF_UNIX) as bound:
@@ -60,23 +60,23 @@ def start_owner() -> tuple[subprocess.Popen[str], Path]:
 def test_a_new_owner_removes_only_old_folders_of_killed_owners(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    (dead, abandoned) = start_owner()
-    (alive, used) = start_owner()
-    dead.kill()
-    dead.communicate()
-    mine = tmp_path / "mine"
+    (killed_owner, abandoned) = start_owner()
+    (living_owner, used_folder) = start_owner()
+    killed_owner.kill()
+    killed_owner.communicate()
+    user_folder = tmp_path / "mine"
     link = tmp_path / "esper-ab-link"
-    mine.mkdir()
-    link.symlink_to(mine)
+    user_folder.mkdir()
+    link.symlink_to(user_folder)
     with scratch_folder():
-        young = abandoned.exists()
+        is_spared = abandoned.exists()
     monkeypatch.setattr(module, "_YOUNG_S", -1.0)
     with scratch_folder() as folder:
-        remaining = {path.name for path in tmp_path.iterdir()}
-    alive.kill()
-    alive.communicate()
-    assert young, "its owner may not have locked it yet"
-    assert remaining == {folder.name, used.name, "mine", link.name}
+        remaining_names = {path.name for path in tmp_path.iterdir()}
+    living_owner.kill()
+    living_owner.communicate()
+    assert is_spared, "its owner may not have locked it yet"
+    assert remaining_names == {folder.name, used_folder.name, "mine", link.name}
     assert not folder.exists()
 
 

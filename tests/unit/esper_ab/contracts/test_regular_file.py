@@ -15,9 +15,9 @@ def test_a_regular_file_is_read_up_to_a_size_limit(tmp_path: Path) -> None:
     assert read_regular(tmp_path / "link") == read_regular(tmp_path / "file", 7) == b"content"
     with open_to_read(tmp_path / "file", 2) as file:
         assert (file.seek(3), file.read()) == (3, b"tent")
-    with pytest.raises(OSError, match="is larger than") as raised:
+    with pytest.raises(OSError, match="is larger than") as size_error:
         read_regular(tmp_path / "file", 6)
-    assert raised.value.errno == errno.EFBIG
+    assert size_error.value.errno == errno.EFBIG
 
 
 def test_pipes_devices_folders_and_link_loops_are_refused(tmp_path: Path) -> None:

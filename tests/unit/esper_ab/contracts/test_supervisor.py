@@ -103,9 +103,9 @@ def test_an_order_to_a_worker_that_is_not_running_is_ignored(
     assert receive(node) == ["ended", "w00/1", 0, ""]
     shutil.rmtree(folder)
     send(node, [action, "w00/1", argument], ["begin", "w01/1", ECHO_ORDER, ""], [action, "w01/1", argument])
-    _, name, status, why = receive(node)
+    _, name, status, reason = receive(node)
     assert (name, status) == ("w01/1", NOT_STARTED)
-    assert why == f"[Errno 2] No such file or directory: '{folder}'"
+    assert reason == f"[Errno 2] No such file or directory: '{folder}'"
     assert node.stdin is not None
     node.stdin.close()
     assert node.wait() == ORPHANED

@@ -11,7 +11,7 @@ from esper_ab.contracts.unreadable import UNREADABLE
 @example(b"\xf6")
 def test_decoding_damaged_bytes_returns_a_value_or_raises_an_unreadable_error(data):
     try:
-        decoded = msgspec.json.decode(b'{"name":"' + data + b'"}', type=dict[str, str])
+        decoded_value = msgspec.json.decode(b'{"name":"' + data + b'"}', type=dict[str, str])
     except UNREADABLE:
         return
-    assert isinstance(decoded, dict)
+    assert isinstance(decoded_value, dict)

@@ -51,8 +51,8 @@ def numbers_in(kind):
     """Yield every number inside a type."""
     if isinstance(kind, inspect.FloatType):
         yield kind
-    for inner in _inner(kind):
-        yield from numbers_in(inner)
+    for inner_kind in _inner(kind):
+        yield from numbers_in(inner_kind)
 
 
 def test_every_number_in_a_worker_message_has_bounds():

@@ -31,11 +31,11 @@ def sink(tmp_path, observed):
         def observe(self, event):
             observed.put(event)
 
-    first = planted_effect()[0]
-    sink = EventSink(Journal(tmp_path), begin(first), [Observer()])
-    sink.record(first)
+    first_event = planted_effect()[0]
+    sink = EventSink(Journal(tmp_path), begin(first_event), [Observer()])
+    sink.record(first_event)
     sink.commit()
-    assert observed.get(timeout=PATIENCE_S) == first
+    assert observed.get(timeout=PATIENCE_S) == first_event
     return sink
 
 
@@ -58,20 +58,20 @@ def test_the_end_is_the_only_unwritten_event_sent_to_observers(sink, observed, t
     assert observed.empty()
 
 
-def texts_without_paths(received):
-    return [text.partition(" on the disk")[0] for text in received if isinstance(text, str)]
+def texts_without_paths(received_events):
+    return [text.partition(" on the disk")[0] for text in received_events if isinstance(text, str)]
 
 
 def test_an_evaluated_run_no_longer_waits_for_disk_space(sink, observed):
     """The run sends no other sign after its policy is saved; a later wait is a new one."""
-    evaluated = next(event for event in planted_effect() if isinstance(event, RunEvaluated))
-    waiting = Progress(run=evaluated.record.run, milestone=1, step=0, phase=PHASE)
-    sink.show(waiting)
-    sink.append(evaluated)
-    sink.show(waiting)
+    evaluation = next(event for event in planted_effect() if isinstance(event, RunEvaluated))
+    waiting_progress = Progress(run=evaluation.record.run, milestone=1, step=0, phase=PHASE)
+    sink.show(waiting_progress)
+    sink.append(evaluation)
+    sink.show(waiting_progress)
     sink.close()
-    received = [observed.get() for _ in range(observed.qsize())]
-    assert texts_without_paths(received) == [
+    received_events = [observed.get() for _ in range(observed.qsize())]
+    assert texts_without_paths(received_events) == [
         "no space",
         "the disk has space for checkpoints again: continuing",
         "no space",
@@ -82,13 +82,13 @@ def test_an_evaluated_run_no_longer_waits_for_disk_space(sink, observed):
 def test_a_lost_or_restarted_run_no_longer_waits_for_disk_space(sink, observed, category):
     """Otherwise no later wait would be reported, because the first one is assumed to last."""
     ended_run = next(event for event in planted_effect() if isinstance(event, RunEvaluated)).record.run
-    waiting = Progress(run=ended_run, milestone=1, step=0, phase=PHASE)
-    sink.show(waiting)
+    waiting_progress = Progress(run=ended_run, milestone=1, step=0, phase=PHASE)
+    sink.show(waiting_progress)
     sink.append(Incident(category=category, run_name=ended_run.name, detail="its worker died"))
-    sink.show(waiting)
+    sink.show(waiting_progress)
     sink.close()
-    received = [observed.get() for _ in range(observed.qsize())]
-    assert texts_without_paths(received) == [
+    received_events = [observed.get() for _ in range(observed.qsize())]
+    assert texts_without_paths(received_events) == [
         "no space",
         "the disk has space for checkpoints again: continuing",
         "no space",

@@ -55,11 +55,11 @@ class StuckWorkers(Launcher):
     child_processes = False
     descriptors = 3
 
-    def __init__(self, obey, lacking=0):
-        """The first `lacking` starts fail for lack of a descriptor."""
+    def __init__(self, obey, failing_starts=0):
+        """The first `failing_starts` starts fail for lack of a descriptor."""
         super().__init__()
         self._obey = obey
-        self._lacking = lacking
+        self._lacking = failing_starts
         self.started = []
 
     def start(self, order):
@@ -85,53 +85,53 @@ def test_the_fleet_does_not_block_on_ending_workers(tmp_path, obeys):
     launcher = StuckWorkers(obeys)
     with started_fleet(tmp_path, launcher) as fleet:
         handles = list(fleet)
-        now = time.monotonic()
+        now_s = time.monotonic()
         for handle in handles:
             fleet.end(handle, GRACE_S)
         assert fleet.any_ending
-        assert fleet.ended(now) == []
-        assert fleet.ended(now + GRACE_S + 1.0) == []  # killed now
-        assert fleet.ended(now + LONG_S) == handles
-        assert fleet.ended(now + LONG_S) == []
+        assert fleet.ended(now_s) == []
+        assert fleet.ended(now_s + GRACE_S + 1.0) == []  # killed now
+        assert fleet.ended(now_s + LONG_S) == handles
+        assert fleet.ended(now_s + LONG_S) == []
         assert not fleet.any_ending
         assert {timeout for worker in launcher.started for timeout in worker.waited_s} == {0.0}
 
 
 def test_a_worker_that_exits_by_itself_is_reported_at_once(tmp_path):
     with started_fleet(tmp_path, StuckWorkers(obey=True)) as fleet:
-        first, second = fleet
-        for handle in (first, second):
+        first_handle, second_handle = fleet
+        for handle in (first_handle, second_handle):
             fleet.end(handle, GRACE_S)
-        second.worker.exitcode = 0
-        assert fleet.ended(time.monotonic()) == [second]
+        second_handle.worker.exitcode = 0
+        assert fleet.ended(time.monotonic()) == [second_handle]
         assert fleet.any_ending
 
 
 def test_the_number_of_workers_starting_at_a_time_is_limited(tmp_path, monkeypatch):
     monkeypatch.setattr(waves, "AT_ONCE", 2)
     launcher = StuckWorkers(obey=True)
-    now = time.monotonic()
+    now_s = time.monotonic()
     with started_fleet(tmp_path, launcher, fake_plans.plan(cores=4, groups=tuple("abcd"))) as fleet:
         assert [worker.name for worker in launcher.started] == ["w00/1", "w01/1"]
         fleet.greeted("w01/0")  # which was replaced
-        assert fleet.start_due(now, LONG_S) == []
+        assert fleet.start_due(now_s, LONG_S) == []
         fleet.greeted("w01/1")
-        assert [handle.identity for handle in fleet.start_due(now, LONG_S)] == ["w02/1"]
+        assert [handle.identity for handle in fleet.start_due(now_s, LONG_S)] == ["w02/1"]
         fleet.end(fleet.on_lane("cpu:0"), GRACE_S)
-        assert [handle.identity for handle in fleet.start_due(now, LONG_S)] == ["w03/1"]
+        assert [handle.identity for handle in fleet.start_due(now_s, LONG_S)] == ["w03/1"]
 
 
 def test_a_start_without_a_free_descriptor_is_retried_for_a_limited_time(tmp_path):
-    soon = StuckWorkers(obey=True, lacking=2)
-    never = StuckWorkers(obey=True, lacking=1000)
-    now = time.monotonic()
-    with started_fleet(tmp_path, soon) as fleet:
-        assert soon.started == []
-        assert len(fleet.start_due(now + GRACE_S, LONG_S)) == len(soon.started) == 2
-    with started_fleet(tmp_path, never) as fleet:
-        assert fleet.start_due(now + GRACE_S, LONG_S) == []
+    launcher_of_late_start = StuckWorkers(obey=True, failing_starts=2)
+    launcher_of_no_start = StuckWorkers(obey=True, failing_starts=1000)
+    now_s = time.monotonic()
+    with started_fleet(tmp_path, launcher_of_late_start) as fleet:
+        assert launcher_of_late_start.started == []
+        assert len(fleet.start_due(now_s + GRACE_S, LONG_S)) == len(launcher_of_late_start.started) == 2
+    with started_fleet(tmp_path, launcher_of_no_start) as fleet:
+        assert fleet.start_due(now_s + GRACE_S, LONG_S) == []
         with pytest.raises(WorkerFailed, match=r"^worker w00/1 on cpu:0 could not be started within 100 s: no file"):
-            fleet.start_due(now + 2 * LONG_S, LONG_S)
+            fleet.start_due(now_s + 2 * LONG_S, LONG_S)
 
 
 def test_an_unreadable_log_is_reported_without_raising_an_error(tmp_path, monkeypatch):

@@ -18,10 +18,10 @@ from esper_ab.launchers.local import LocalLauncher
 
 
 def machine(cores=2, gpus=0, **facts):
-    plain = fake_plans.machine(cores)
+    cpu_machine = fake_plans.machine(cores)
     names = [f"cuda:{i}" for i in range(gpus)]
     cards = [Device(name=name, title="H200", uuid=name, memory_bytes=1, capability="9.0") for name in names]
-    return msgspec.structs.replace(plain, devices=(*cards, *plain.devices), **facts)
+    return msgspec.structs.replace(cpu_machine, devices=(*cards, *cpu_machine.devices), **facts)
 
 
 SEEN_AND_OFFERED = st.tuples(st.integers(0, 4), st.integers(1, 4), st.none() | st.integers(0, 4), st.integers(1, 4))
@@ -33,15 +33,17 @@ def test_the_devices_of_a_pool_are_numbered_node_by_node(sizes):
     machines = [machine(cores, gpus) for gpus, cores, *_ in sizes]
     devices = pool(nodes, [offered(node, facts) for node, facts in zip(nodes, machines, strict=True)])
     assert len({device.name for device in devices}) == len(devices)
-    gpus = [seen if own is None else min(seen, own) for seen, _, own, _ in sizes]
-    for kind, counts in (("cuda", gpus), ("cpu", [min(seen, own) for _, seen, _, own in sizes])):
-        of_kind = [device for device in devices if device.name.startswith(kind)]
-        assert [device.name for device in of_kind] == [f"{kind}:{i}" for i in range(sum(counts))]
-        assert [device.node for device in of_kind] == [f"n{i}" for i, count in enumerate(counts) for _ in range(count)]
+    gpus = [seen_gpus if own_gpus is None else min(seen_gpus, own_gpus) for seen_gpus, _, own_gpus, _ in sizes]
+    for kind, counts in (("cuda", gpus), ("cpu", [min(seen_gpus, own_gpus) for _, seen_gpus, _, own_gpus in sizes])):
+        devices_of_kind = [device for device in devices if device.name.startswith(kind)]
+        assert [device.name for device in devices_of_kind] == [f"{kind}:{i}" for i in range(sum(counts))]
+        assert [device.node for device in devices_of_kind] == [
+            f"n{i}" for i, count in enumerate(counts) for _ in range(count)
+        ]
 
 
 @pytest.mark.parametrize(
-    ("other", "text"),
+    ("other_machine", "text"),
     [
         (machine(torch_version="2.7"), "torch is 2.7 on node n2 but none on n1"),
         (machine(sources="b"), "the state of esper_ab's code is b on node n2 but none on n1"),
@@ -49,16 +51,16 @@ def test_the_devices_of_a_pool_are_numbered_node_by_node(sizes):
         (machine(gpus=1), r"node n2 has H200 \(9.0\), n1 has no GPU: an experiment trains on one kind of GPU"),
     ],
 )
-def test_the_refusal_of_a_node_with_other_software_names_the_node(other, text):
+def test_the_refusal_of_a_node_with_other_software_names_the_node(other_machine, text):
     with pytest.raises(UsageError, match=text):
-        check_alike({"n1": machine(), "n2": other})
-    check_alike({"n1": other, "n2": other, "n3": other})
+        check_alike({"n1": machine(), "n2": other_machine})
+    check_alike({"n1": other_machine, "n2": other_machine, "n3": other_machine})
 
 
 def test_the_pool_of_a_launcher_without_nodes_is_the_local_machine(tmp_path):
-    alone = machine()
+    only_machine = machine()
     questions = Questions(task="digits", data_dir="", user_rewards=())
-    assert examine_nodes(alone, questions, LocalLauncher(), tmp_path) is alone
+    assert examine_nodes(only_machine, questions, LocalLauncher(), tmp_path) is only_machine
     assert list(tmp_path.iterdir()) == []
 
 
@@ -82,30 +84,32 @@ class NodeLauncher(Launcher):
     name = "nodes"
     nodes = tuple(Node(name=f"n{i}", cores=2) for i in (1, 2, 3))
 
-    def __init__(self, blind=""):
+    def __init__(self, blind_node=""):
         super().__init__()
-        self._blind = blind
+        self._blind = blind_node
         self.asked = {}
 
     def begin(self, node, module, line):
         self.asked[node] = questions = msgspec.json.decode(line, type=Questions)
-        seen = node != self._blind and Path(questions.shared_file).is_file()
-        return FinishedErrand(machine(sees_shared_file=seen))
+        is_seen = node != self._blind and Path(questions.shared_file).is_file()
+        return FinishedErrand(machine(sees_shared_file=is_seen))
 
 
-@pytest.mark.parametrize("exists", [True, False])
-def test_the_refusal_of_a_node_without_the_folder_names_the_node(tmp_path, exists):
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_the_refusal_of_a_node_without_the_folder_names_the_node(tmp_path, is_folder):
     """Without an experiment directory, the nodes must see its nearest existing parent."""
     folder = tmp_path / "experiments" / "mine"
-    if exists:
+    if is_folder:
         folder.mkdir(parents=True)
-    checked = folder if exists else tmp_path
+    checked_folder = folder if is_folder else tmp_path
     questions = Questions(task="digits", data_dir="", user_rewards=("own.py:reward",))
-    line = f"node n2: it does not see {checked}: all nodes must see this folder at the same path"
+    line = f"node n2: it does not see {checked_folder}: all nodes must see this folder at the same path"
     with pytest.raises(UsageError, match=f"^{re.escape(line)}$"):
-        examine_nodes(machine(), questions, NodeLauncher(blind="n2"), folder)
-    all_see = NodeLauncher()
-    pooled = examine_nodes(machine(), questions, all_see, folder)
-    assert [device.node for device in pooled.devices] == ["n1", "n1", "n2", "n2", "n3", "n3"]
-    assert {asked.user_rewards for asked in all_see.asked.values()} == {questions.user_rewards}
-    assert list(checked.iterdir()) == [], "the check leaves no file"
+        examine_nodes(machine(), questions, NodeLauncher(blind_node="n2"), folder)
+    seeing_launcher = NodeLauncher()
+    pooled_machine = examine_nodes(machine(), questions, seeing_launcher, folder)
+    assert [device.node for device in pooled_machine.devices] == ["n1", "n1", "n2", "n2", "n3", "n3"]
+    assert {questions_of_node.user_rewards for questions_of_node in seeing_launcher.asked.values()} == {
+        questions.user_rewards
+    }
+    assert list(checked_folder.iterdir()) == [], "the check leaves no file"

@@ -32,27 +32,27 @@ def test_a_hanging_preflight_is_reported_with_its_current_step(tmp_path):
     def wait_until_it_hangs():
         assert pipe.read_text() == "!"
 
-    with pytest.raises(WorkerHung, match=r"gave no answer within \d+ s; it was still rehearsing") as raised:
+    with pytest.raises(WorkerHung, match=r"gave no answer within \d+ s; it was still rehearsing") as hang_error:
         examine(questions, wait_until_it_hangs, limit_s=0.1)
-    assert questions.user_rewards[0] in str(raised.value)
-    assert raised.value.exit_code == 11
+    assert questions.user_rewards[0] in str(hang_error.value)
+    assert hang_error.value.exit_code == 11
 
 
 @pytest.mark.parametrize(
-    ("line", "how"),
+    ("line", "exit_words"),
     [
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "was killed by SIGSEGV and printed nothing"),
         ("print('why', flush=True); import os; os._exit(7)", "ended with exit status 7; its last line: why"),
     ],
 )
-def test_a_preflight_killed_by_user_code_is_reported_with_the_code(tmp_path, line, how):
+def test_a_preflight_killed_by_user_code_is_reported_with_the_code(tmp_path, line, exit_words):
     """The preflight does not wait for processes that the code left."""
     with leftover_processes.leftover_helpers(tmp_path) as leaves:
         questions = question_with_reward(tmp_path, leaves + line)
-        with pytest.raises(UsageError) as raised:
+        with pytest.raises(UsageError) as refusal:
             examine(questions)
-    doing = f"which was rehearsing {questions.user_rewards[0]}"
-    assert str(raised.value) == f"your code ended the preflight, {doing}: the process {how}"
+    current_work = f"which was rehearsing {questions.user_rewards[0]}"
+    assert str(refusal.value) == f"your code ended the preflight, {current_work}: the process {exit_words}"
 
 
 PRINTS = """import atexit, os, sys

@@ -12,19 +12,19 @@ def repository(tmp_path, monkeypatch):
     """Make a user's repository with this package installed below it."""
     for name, value in (("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_SYSTEM", "/dev/null")):
         monkeypatch.setenv(name, value)
-    installed = tmp_path / ".venv" / "esper_ab" / "control" / "provenance.py"
-    installed.parent.mkdir(parents=True)
-    installed.touch()
+    installed_module = tmp_path / ".venv" / "esper_ab" / "control" / "provenance.py"
+    installed_module.parent.mkdir(parents=True)
+    installed_module.touch()
     git(tmp_path, "init", "--quiet")
     (tmp_path / "mine.py").touch()
     commit(tmp_path, "mine.py")
-    monkeypatch.setattr(provenance, "__file__", str(installed))
+    monkeypatch.setattr(provenance, "__file__", str(installed_module))
     return tmp_path
 
 
 def git(folder, *arguments):
-    me = ("-c", "user.name=me", "-c", "user.email=me@example.org")
-    return subprocess.check_output(["git", *me, *arguments], cwd=folder, text=True).strip()
+    identity_options = ("-c", "user.name=me", "-c", "user.email=me@example.org")
+    return subprocess.check_output(["git", *identity_options, *arguments], cwd=folder, text=True).strip()
 
 
 def commit(folder, name):

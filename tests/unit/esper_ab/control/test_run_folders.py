@@ -20,10 +20,12 @@ def start_of(spec):
 def test_only_started_runs_have_a_folder(tmp_path):
     folders = RunFolders(tmp_path, PLAN, PLAN.blocks)
     folders.observe(start_of(PLAN.blocks[1].runs[0]))
-    added = extend(PLAN, PLAN.design, 2, 1)
-    folders.observe(PlanExtended(extension=added))
-    folders.observe(start_of(added.blocks[0].runs[0]))
-    names = {f"{spec.ref.group_id}-{spec.ref.replicate}" for spec in (PLAN.blocks[1].runs[0], added.blocks[0].runs[0])}
+    extension = extend(PLAN, PLAN.design, 2, 1)
+    folders.observe(PlanExtended(extension=extension))
+    folders.observe(start_of(extension.blocks[0].runs[0]))
+    names = {
+        f"{spec.ref.group_id}-{spec.ref.replicate}" for spec in (PLAN.blocks[1].runs[0], extension.blocks[0].runs[0])
+    }
     assert {path.name for path in (tmp_path / "runs").iterdir()} == names
 
 

@@ -28,22 +28,22 @@ def test_the_spending_function_has_the_published_values():
 
 
 def test_boundaries_equal_published_boundaries():
-    nominal = compute_boundaries(ALTERNATING, 2, (6, 10, 14, 20), [0.05])[0]
-    assert nominal == pytest.approx((8.7e-5, 0.0030, 0.0131, 0.0436), rel=0.02)
-    assert nominal[0] == obrien_fleming_spent(0.05, 6 / 20)  # exact; the published one carries 6 % simulation error
+    bound_p = compute_boundaries(ALTERNATING, 2, (6, 10, 14, 20), [0.05])[0]
+    assert bound_p == pytest.approx((8.7e-5, 0.0030, 0.0131, 0.0436), rel=0.02)
+    assert bound_p[0] == obrien_fleming_spent(0.05, 6 / 20)  # exact; the published one carries 6 % simulation error
 
 
 def test_boundaries_for_several_alphas_equal_those_computed_one_by_one():
     assert compute_boundaries(ALTERNATING, 2, (7,), [0.05, 0.025]) == ((0.05,), (0.025,))
     looks = (6, 10, 14, 20)
     alphas = [0.05 / m for m in (3, 2, 1)]
-    together = compute_boundaries(ALTERNATING, 2, looks, alphas)
-    for alpha, nominal in zip(alphas, together, strict=True):
-        assert nominal == pytest.approx(compute_boundaries(ALTERNATING, 2, looks, [alpha])[0], rel=0.01)
-        assert list(nominal) == sorted(nominal)
-        spent = [obrien_fleming_spent(alpha, look / 20) for look in looks]
-        increments = np.diff(spent, prepend=0.0)
-        assert all(low <= p <= high for low, p, high in zip(increments, nominal, spent, strict=True))
+    joint_boundaries = compute_boundaries(ALTERNATING, 2, looks, alphas)
+    for alpha, bound_p in zip(alphas, joint_boundaries, strict=True):
+        assert bound_p == pytest.approx(compute_boundaries(ALTERNATING, 2, looks, [alpha])[0], rel=0.01)
+        assert list(bound_p) == sorted(bound_p)
+        spent_alpha = [obrien_fleming_spent(alpha, look / 20) for look in looks]
+        increments = np.diff(spent_alpha, prepend=0.0)
+        assert all(low <= p <= high for low, p, high in zip(increments, bound_p, spent_alpha, strict=True))
 
 
 @pytest.mark.parametrize(("sides", "positions"), [(ALTERNATING, 1), (ALTERNATING, 2), (THREE, 3), (ALTERNATING[1:], 2)])
@@ -53,15 +53,22 @@ def test_simulated_t_values_have_the_distribution_of_least_squares(sides, positi
     paths = 1500
     rng = np.random.default_rng(3)
     process = t_process(sides, positions, looks)
-    reduced = t_values(process, draw(process, paths, rng), effect=0.5)
+    reduced_t = t_values(process, draw(process, paths, rng), effect=0.5)
     pairs = rng.standard_normal((paths, looks[-1])) + 0.5
-    direct = np.array([[adjusted_difference(d[:n], np.zeros(n), sides[:n], positions).t for d in pairs] for n in looks])
-    for ours, theirs in zip(reduced, direct, strict=True):
-        assert stats.ks_2samp(ours, theirs).pvalue > 1e-3
-    for left, right in ((0, 1), (1, 2), (0, 2)):
-        assert stats.ks_2samp(reduced[right] - reduced[left], direct[right] - direct[left]).pvalue > 1e-3
-        assert stats.spearmanr(*reduced[[left, right]])[0] == pytest.approx(
-            stats.spearmanr(*direct[[left, right]])[0], abs=0.06
+    direct_t = np.array(
+        [[adjusted_difference(d[:n], np.zeros(n), sides[:n], positions).t for d in pairs] for n in looks]
+    )
+    for reduced_at_look, direct_at_look in zip(reduced_t, direct_t, strict=True):
+        assert stats.ks_2samp(reduced_at_look, direct_at_look).pvalue > 1e-3
+    for left_look, right_look in ((0, 1), (1, 2), (0, 2)):
+        assert (
+            stats.ks_2samp(
+                reduced_t[right_look] - reduced_t[left_look], direct_t[right_look] - direct_t[left_look]
+            ).pvalue
+            > 1e-3
+        )
+        assert stats.spearmanr(*reduced_t[[left_look, right_look]])[0] == pytest.approx(
+            stats.spearmanr(*direct_t[[left_look, right_look]])[0], abs=0.06
         )
 
 
@@ -79,20 +86,20 @@ def test_many_looks_spend_alpha_as_planned():
     """On independent draws, the rejections up to each look follow the spending function."""
     looks = (6, 8, 10, 12, 14, 16, 18, 20)
     paths = 400_000
-    nominal = compute_boundaries(ALTERNATING, 2, looks, [0.05])[0]
+    bound_p = compute_boundaries(ALTERNATING, 2, looks, [0.05])[0]
     process = t_process(ALTERNATING, 2, looks)
     t = t_values(process, draw(process, paths, np.random.default_rng(123)))
-    crossed = np.abs(t) >= stats.t.isf(np.array(nominal) / 2, process.df)[:, None]
-    rejected = np.logical_or.accumulate(crossed, axis=0).mean(axis=1)
-    spent = np.array([obrien_fleming_spent(0.05, look / 20) for look in looks])
-    assert (np.abs(rejected - spent) < 5 * np.sqrt(spent / paths)).all()
+    crossed = np.abs(t) >= stats.t.isf(np.array(bound_p) / 2, process.df)[:, None]
+    rejection_rates = np.logical_or.accumulate(crossed, axis=0).mean(axis=1)
+    spent_alpha = np.array([obrien_fleming_spent(0.05, look / 20) for look in looks])
+    assert (np.abs(rejection_rates - spent_alpha) < 5 * np.sqrt(spent_alpha / paths)).all()
 
 
 def test_the_look_after_an_aliased_look_spends_the_alpha_of_both_looks():
     sides = [(0, 1)] * 6 + [(1, 0)] * 14
-    nominal = compute_boundaries(sides, 2, (6, 10, 20), [0.05])[0]
-    assert nominal[0] == 0.0
-    assert nominal[1] == obrien_fleming_spent(0.05, 0.5)
+    bound_p = compute_boundaries(sides, 2, (6, 10, 20), [0.05])[0]
+    assert bound_p[0] == 0.0
+    assert bound_p[1] == obrien_fleming_spent(0.05, 0.5)
     assert compute_boundaries([(0, 1)] * 10, 2, (6, 10), [0.05, 0.01]) == ((0.0, 0.0), (0.0, 0.0))
 
 
@@ -100,22 +107,22 @@ REQUEST = (tuple(ALTERNATING[:10]), 2, (6, 10), (0.05,))
 
 
 def test_bounds_do_not_depend_on_the_cache():
-    nominal = find_bounds(*REQUEST)
-    assert nominal[0] == pytest.approx((0.0076, 0.0455), rel=0.02)
+    bound_p = find_bounds(*REQUEST)
+    assert bound_p[0] == pytest.approx((0.0076, 0.0455), rel=0.02)
     bounds._simulated.cache_clear()
-    assert find_bounds([[0, 1], [1, 0]] * 5, *REQUEST[1:]) == nominal  # as sides come out of JSON
+    assert find_bounds([[0, 1], [1, 0]] * 5, *REQUEST[1:]) == bound_p  # as sides come out of JSON
     assert find_bounds(((0, 1),) * 6, 1, (6,), (0.05, 0.02)) == ((0.05,), (0.02,))
 
 
 @pytest.mark.parametrize(
-    ("shares", "published"),
+    ("shares", "published_z"),
     [((0.5, 1.0), (2.9626, 1.9686)), ((1 / 3, 2 / 3, 1.0), (3.7103, 2.5114, 1.9930))],
 )
-def test_bounds_for_many_pairs_equal_those_published_for_gsdesign(shares, published):
+def test_bounds_for_many_pairs_equal_those_published_for_gsdesign(shares, published_z):
     """Lan-DeMets spending after O'Brien-Fleming at equal steps, one-sided 0.025, z: sfLDOF of gsDesign."""
     looks = tuple(round(600 * share) for share in shares)
-    (nominal,) = nominal_p([(0, 1)] * 600, 1, looks, (0.05,), np.random.default_rng(3), paths=400_000)
-    assert stats.norm.isf(np.array(nominal) / 2.0) == pytest.approx(published, abs=0.02)
+    (bound_p,) = nominal_p([(0, 1)] * 600, 1, looks, (0.05,), np.random.default_rng(3), paths=400_000)
+    assert stats.norm.isf(np.array(bound_p) / 2.0) == pytest.approx(published_z, abs=0.02)
 
 
 # What gsDesign prints for non-binding designs (test.type 4, alpha 0.025, beta 0.1): lower bounds on z, drift of the
@@ -127,16 +134,16 @@ GSDESIGN = [  # (shares, lower bounds, drift, spent)
 ]
 
 
-@pytest.mark.parametrize(("shares", "lower", "drift", "spent"), GSDESIGN)
-def test_futility_bounds_for_many_pairs_equal_those_of_gsdesign(shares, lower, drift, spent):
+@pytest.mark.parametrize(("shares", "lower_bounds", "drift", "spent_beta"), GSDESIGN)
+def test_futility_bounds_for_many_pairs_equal_those_of_gsdesign(shares, lower_bounds, drift, spent_beta):
     """With the beta that gsDesign spends; its efficacy boundaries move the bounds by less than it prints."""
     if shares == GSDESIGN[0][0]:
-        assert [beta_spent(0.1, share) for share in shares] == pytest.approx(spent, abs=1e-4)
+        assert [beta_spent(0.1, share) for share in shares] == pytest.approx(spent_beta, abs=1e-4)
     looks = (*(round(1200 * share) for share in shares), 1200)
-    nominal = futility_p([(0, 1)] * 1200, 1, looks, spent, np.random.default_rng(3), paths=400_000)
-    assert nominal[-1] == 0.0
-    expected = [bound - drift * share**0.5 for bound, share in zip(lower, shares, strict=True)]
-    assert stats.norm.ppf(nominal[:-1]) == pytest.approx(expected, abs=0.02)
+    futility_bounds = futility_p([(0, 1)] * 1200, 1, looks, spent_beta, np.random.default_rng(3), paths=400_000)
+    assert futility_bounds[-1] == 0.0
+    expected = [bound - drift * share**0.5 for bound, share in zip(lower_bounds, shares, strict=True)]
+    assert stats.norm.ppf(futility_bounds[:-1]) == pytest.approx(expected, abs=0.02)
 
 
 @pytest.mark.parametrize("positions", [1, 2])
@@ -145,19 +152,19 @@ def test_futility_stops_miss_a_difference_of_the_margin_as_often_as_declared(pos
     looks = (6, 10, 14, 20)
     beta = 0.2
     paths = 400_000
-    planned = [beta_spent(beta, look / 20) for look in looks[:-1]]
-    nominal = futility_p(ALTERNATING[:20], positions, looks, planned, np.random.default_rng(3))
+    planned_beta = [beta_spent(beta, look / 20) for look in looks[:-1]]
+    futility_bounds = futility_p(ALTERNATING[:20], positions, looks, planned_beta, np.random.default_rng(3))
     process = t_process(ALTERNATING, positions, looks)
     t = t_values(process, draw(process, paths, np.random.default_rng(5)))
-    below = t <= -stats.t.isf(np.array(nominal), process.df)[:, None]
+    below = t <= -stats.t.isf(np.array(futility_bounds), process.df)[:, None]
     stopped = np.logical_or.accumulate(below, axis=0).mean(axis=1)
-    spent = np.array([*planned, planned[-1]])
-    assert (np.abs(stopped - spent) < 6 * np.sqrt(spent / paths)).all()
+    spent_beta = np.array([*planned_beta, planned_beta[-1]])
+    assert (np.abs(stopped - spent_beta) < 6 * np.sqrt(spent_beta / paths)).all()
 
 
 def test_a_look_without_new_information_repeats_the_previous_test():
     """Only the seventh pair has the third position, so it estimates that effect and nothing else."""
     process = t_process([*ALTERNATING[:6], (0, 2)], 3, (6, 7))
     assert process.df == (4, 4)
-    before, after = t_values(process, draw(process, 100, np.random.default_rng(1)), effect=0.5)
-    np.testing.assert_allclose(after, before, rtol=1e-9)
+    t_before, t_after = t_values(process, draw(process, 100, np.random.default_rng(1)), effect=0.5)
+    np.testing.assert_allclose(t_after, t_before, rtol=1e-9)

@@ -25,8 +25,8 @@ CODE = {"sources": "here"}
 
 @pytest.fixture(scope="module")
 def calibration() -> Calibration:
-    measured = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True, named=True)
-    return msgspec.structs.replace(measured, code=CODE)
+    measured_calibration = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True, named=True)
+    return msgspec.structs.replace(measured_calibration, code=CODE)
 
 
 def make_experiment(**changes: object) -> ResolvedExperiment:
@@ -48,8 +48,8 @@ def test_the_text_of_a_calibration_has_every_part(calibration: Calibration) -> N
     assert f"Mean held-out accuracy {calibration.spread.mean:.1f} %; task" in text
     assert "No margin" not in text
     assert "gave the same records" in text
-    different = calibration_text(msgspec.structs.replace(calibration, deterministic=False))
-    assert "DIFFERENT" in different
+    varying_text = calibration_text(msgspec.structs.replace(calibration, deterministic=False))
+    assert "DIFFERENT" in varying_text
 
 
 def test_a_calibration_is_valid_for_other_seeds(calibration: Calibration) -> None:
@@ -78,13 +78,16 @@ def test_a_calibration_without_a_margin_suggests_a_margin() -> None:
 def test_the_spread_of_runs_shrinks_with_more_evaluation_episodes(calibration: Calibration) -> None:
     noise = calibration.noise
     assert noise is not None
-    measured = noise.components.eval_episodes
-    assert calibration.run_sd("evaluation", measured) == pytest.approx(calibration.spread.sd)
-    for episodes in (2 * measured, max(1, measured // 2)):
+    measured_episodes = noise.components.eval_episodes
+    assert calibration.run_sd("evaluation", measured_episodes) == pytest.approx(calibration.spread.sd)
+    for episodes in (2 * measured_episodes, max(1, measured_episodes // 2)):
         assert calibration.run_sd("evaluation", episodes) == pytest.approx(
             calibration.spread.sd * noise.variance_times(episodes) ** 0.5
         )
-    assert msgspec.structs.replace(calibration, noise=None).run_sd("evaluation", 2 * measured) == calibration.spread.sd
+    assert (
+        msgspec.structs.replace(calibration, noise=None).run_sd("evaluation", 2 * measured_episodes)
+        == calibration.spread.sd
+    )
 
 
 def test_a_calibration_has_the_spread_of_its_runs_for_every_window(calibration: Calibration) -> None:

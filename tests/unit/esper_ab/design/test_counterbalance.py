@@ -25,11 +25,11 @@ from esper_ab.design.counterbalance import (
 @pytest.mark.parametrize("n", range(2, 9))
 def test_a_williams_square_balances_positions_and_neighbours(n: int) -> None:
     rows = williams_square(n)
-    places = Counter((position, value) for row in rows for position, value in enumerate(row))
+    position_counts = Counter((position, value) for row in rows for position, value in enumerate(row))
     neighbours = Counter(pair for row in rows for pair in pairwise(row))
     assert len(rows) == (n if n % 2 == 0 else 2 * n)
-    assert len(places) == n * n
-    assert len(set(places.values())) == 1
+    assert len(position_counts) == n * n
+    assert len(set(position_counts.values())) == 1
     assert len(neighbours) == n * (n - 1)
     assert len(set(neighbours.values())) == 1
 
@@ -55,14 +55,16 @@ def is_identified_by_rank(blocks) -> bool:
     runs = [(index, group, place) for index, block in enumerate(blocks) for group, place in block.items()]
 
     def columns(values):
-        distinct = sorted(set(values), key=str)
-        return np.array([[float(value == other) for other in distinct] for value in values])
+        distinct_values = sorted(set(values), key=str)
+        return np.array([[float(value == level) for level in distinct_values] for value in values])
 
     factors = range(len(runs[0][2]))
-    rest = np.hstack([columns([run[0] for run in runs]), *(columns([run[2][k] for run in runs]) for k in factors)])
-    whole = np.hstack([rest, columns([run[1] for run in runs])])
-    gained = np.linalg.matrix_rank(whole) - np.linalg.matrix_rank(rest)
-    return bool(gained == len({run[1] for run in runs}) - 1)
+    other_columns = np.hstack(
+        [columns([run[0] for run in runs]), *(columns([run[2][k] for run in runs]) for k in factors)]
+    )
+    whole = np.hstack([other_columns, columns([run[1] for run in runs])])
+    rank_gain = np.linalg.matrix_rank(whole) - np.linalg.matrix_rank(other_columns)
+    return bool(rank_gain == len({run[1] for run in runs}) - 1)
 
 
 @st.composite
@@ -70,8 +72,10 @@ def blocks_of_places(draw):
     """Draw up to 5 groups in blocks on one of two sets of lanes, with independent devices and start orders."""
     n = draw(st.integers(2, 5))
     order = st.permutations(range(n))
-    drawn = draw(st.lists(st.tuples(order, order, st.integers(0, 1)), min_size=1, max_size=8))
-    return [{group: (sets * n + lanes[group], starts[group]) for group in range(n)} for lanes, starts, sets in drawn]
+    drawn_blocks = draw(st.lists(st.tuples(order, order, st.integers(0, 1)), min_size=1, max_size=8))
+    return [
+        {group: (sets * n + lanes[group], starts[group]) for group in range(n)} for lanes, starts, sets in drawn_blocks
+    ]
 
 
 @given(blocks_of_places())
@@ -86,11 +90,11 @@ def test_randomly_drawn_positions_form_a_latin_square(n: int) -> None:
     assert draws_positions(n)
     path = RngPath(7) / "positions"
     columns = shuffled(n, path)
-    others = shuffled(n, path / 1)
+    other_permutation = shuffled(n, path / 1)
     rows = [order_drawn(n, block, columns) for block in range(n)]
     assert all(sorted(row) == list(range(n)) for row in (*rows, *zip(*rows, strict=True)))  # a Latin square
     assert columns == shuffled(n, path)
-    assert rows != [order_drawn(n, block, others) for block in range(n)]
+    assert rows != [order_drawn(n, block, other_permutation) for block in range(n)]
 
 
 @pytest.mark.parametrize(("n", "size"), [(7, 3.0), (12, 6.0), (50, 40.0)])
@@ -104,7 +108,7 @@ def test_randomly_drawn_positions_favour_no_group(n: int, size: float) -> None:
         return float((stats.ttest_1samp(d + rng.standard_normal(d.shape), 0.0, axis=1).pvalue <= 0.05).mean())
 
     columns = [shuffled(n, RngPath(seed)) for seed in range(1_000)]
-    drawn = [[order_drawn(n, block, permutation) for block in range(6)] for permutation in columns]
-    assert find_error_rate(drawn) <= 0.075  # 0.05 and more than three standard errors
+    drawn_orders = [[order_drawn(n, block, permutation) for block in range(6)] for permutation in columns]
+    assert find_error_rate(drawn_orders) <= 0.075  # 0.05 and more than three standard errors
     if n == 50:
         assert find_error_rate([[order(n, block) for block in range(6)]] * 1_000) > 0.9

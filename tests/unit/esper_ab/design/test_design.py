@@ -44,18 +44,18 @@ def test_tested_groups_are_compared_only_with_the_control():
 
 
 def test_a_design_is_adjusted_for_positions_if_there_are_enough_pairs():
-    three = {"groups": ("a", "b", "c"), "cores": 3, "arithmetic": LOOSE}
+    plan_of_three = {"groups": ("a", "b", "c"), "cores": 3, "arithmetic": LOOSE}
     assert fake_plans.plan(seeds=6, arithmetic=LOOSE).design.adjusted
-    free = fake_plans.plan(seeds=6).design
-    assert (free.adjusted, free.positions_matter) == (False, False)
-    assert not fake_plans.plan(**three, seeds=6).design.adjusted
-    assert fake_plans.plan(**three, seeds=12, looks=(12,)).design.adjusted
+    free_design = fake_plans.plan(seeds=6).design
+    assert (free_design.adjusted, free_design.positions_matter) == (False, False)
+    assert not fake_plans.plan(**plan_of_three, seeds=6).design.adjusted
+    assert fake_plans.plan(**plan_of_three, seeds=12, looks=(12,)).design.adjusted
 
 
 def test_futility_stops_do_not_change_the_bounds_of_claims():
-    plain, stops = (fake_plans.plan(seeds=20, **changes).design for changes in ({}, {"futility": 0.8}))
+    plain_design, stops = (fake_plans.plan(seeds=20, **changes).design for changes in ({}, {"futility": 0.8}))
     bounds = stops.futility.nominal_p
-    assert (plain.futility, stops.futility.power, stops.boundaries) == (None, 0.8, plain.boundaries)
+    assert (plain_design.futility, stops.futility.power, stops.boundaries) == (None, 0.8, plain_design.boundaries)
     assert bounds == (pytest.approx(0.1256, abs=2e-4), 0.0)  # 2 (1 - Phi(z_0.1 / sqrt(0.7))) at 14 of 20
     assert extended(stops, 20).futility == stops.futility
 
@@ -65,8 +65,8 @@ def test_an_open_ended_rule_is_printed_with_its_evidence_bound():
     single_rule = "paired t, not adjusted for device and order; anytime-valid t after every pair from the 6th on, "
     single_rule += "decided at an e-value of 20"
     assert rule(open_ended()) == single_rule
-    three = designed(6, 3, looks=(), boundaries=(), anytime_after=0)
-    assert rule(three) == f"{single_rule} times the 3 comparisons that share alpha"
+    design_of_three = designed(6, 3, looks=(), boundaries=(), anytime_after=0)
+    assert rule(design_of_three) == f"{single_rule} times the 3 comparisons that share alpha"
 
 
 def test_a_design_of_fewer_than_six_seeds_has_no_boundary():
@@ -76,27 +76,27 @@ def test_a_design_of_fewer_than_six_seeds_has_no_boundary():
 
 
 @pytest.mark.parametrize(
-    ("looks", "positions", "too_few"),
+    ("looks", "positions", "is_too_small"),
     [((6,), 2, False), ((6,), 3, True), ((7,), 3, False), ((6, 10), 3, True), ((), 2, False), ((), 3, True)],
 )
-def test_an_adjustment_needs_four_more_seeds_than_positions(looks, positions, too_few):
-    assert msgspec.structs.replace(designed(6), looks=looks, positions=positions).too_few_to_adjust == too_few
+def test_an_adjustment_needs_four_more_seeds_than_positions(looks, positions, is_too_small):
+    assert msgspec.structs.replace(designed(6), looks=looks, positions=positions).too_few_to_adjust == is_too_small
 
 
 def test_only_the_first_extension_of_a_plan_makes_its_bound_stricter():
     open_ = fake_plans.plan(seeds=6, open_ended=True).design
     assert (open_.looks, open_.boundaries, open_.anytime_after, open_.evidence) == ((), (), 0, pytest.approx(20.0))
     design = fake_plans.plan(seeds=6).design
-    longer = extended(design, 6)
-    assert (longer.anytime_after, longer.evidence) == (6, pytest.approx(100.0))
-    assert longer.boundaries == design.boundaries
-    assert extended(longer, 12) == longer
+    longer_design = extended(design, 6)
+    assert (longer_design.anytime_after, longer_design.evidence) == (6, pytest.approx(100.0))
+    assert longer_design.boundaries == design.boundaries
+    assert extended(longer_design, 12) == longer_design
 
 
 def test_an_extended_plan_has_the_same_blocks_as_a_longer_plan():
-    short, long = (fake_plans.plan(cores=4, seeds=n, looks=(n,)) for n in (8, 14))
-    added, planned = (
+    short_plan, long_plan = (fake_plans.plan(cores=4, seeds=n, looks=(n,)) for n in (8, 14))
+    added_blocks, planned_blocks = (
         [[(run.ref, run.env_devices, run.policy_file, run.log_file) for run in block.runs] for block in blocks]
-        for blocks in (extend(short, short.design, 8, 6).blocks, long.blocks[8:])
+        for blocks in (extend(short_plan, short_plan.design, 8, 6).blocks, long_plan.blocks[8:])
     )
-    assert added == planned
+    assert added_blocks == planned_blocks

@@ -27,8 +27,8 @@ def pooled_p(x, y, n):
 
 def brute_force(shape, looks, bounds, chances):
     """Chances that a and b are called better, and the mean number of replicates, over all sequences of outcomes."""
-    neither = 1.0 - chances.only_a - chances.only_b - chances.both
-    pairs = {(1, 0): chances.only_a, (0, 1): chances.only_b, (1, 1): chances.both, (0, 0): neither}
+    chance_of_neither = 1.0 - chances.only_a - chances.only_b - chances.both
+    pairs = {(1, 0): chances.only_a, (0, 1): chances.only_b, (1, 1): chances.both, (0, 0): chance_of_neither}
     totals = [0.0, 0.0, 0.0]
     for sequence in product(pairs, repeat=looks[-1]):
         chance = 1.0
@@ -37,8 +37,8 @@ def brute_force(shape, looks, bounds, chances):
         for look, bound in zip(looks, bounds, strict=True):
             x = sum(a for a, _ in sequence[:look])
             y = sum(b for _, b in sequence[:look])
-            both = sum(a * b for a, b in sequence[:look])
-            p = pooled_p(x, y, look) if shape == "unpaired" else mcnemar_p(x - both, y - both)
+            joint_successes = sum(a * b for a, b in sequence[:look])
+            p = pooled_p(x, y, look) if shape == "unpaired" else mcnemar_p(x - joint_successes, y - joint_successes)
             if p <= bound:
                 totals[0 if x > y else 1] += chance
                 break
@@ -51,15 +51,17 @@ def brute_force(shape, looks, bounds, chances):
 def test_power_and_error_equal_sums_over_all_sequences_of_outcomes(shape, chances):
     looks = (3, 5, 7)
     bounds = (0.26, 0.13, 0.3)
-    found = performance(shape, looks, bounds, chances)
-    assert [found.a, found.b, found.replicates] == pytest.approx(brute_force(shape, looks, bounds, chances), abs=1e-12)
+    result = performance(shape, looks, bounds, chances)
+    assert [result.a, result.b, result.replicates] == pytest.approx(
+        brute_force(shape, looks, bounds, chances), abs=1e-12
+    )
 
 
 def test_power_of_correlated_pairs_equals_a_sum_over_all_sequences():
     chances = correlated(0.8, 0.5, 0.4)
-    found = performance("paired", (6, 7), (0.07, 0.13), chances)
+    result = performance("paired", (6, 7), (0.07, 0.13), chances)
     expected = brute_force("paired", (6, 7), (0.07, 0.13), chances)
-    assert [found.a, found.b, found.replicates] == pytest.approx(expected, abs=1e-12)
+    assert [result.a, result.b, result.replicates] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05])
@@ -74,9 +76,9 @@ def test_the_rate_of_false_claims_never_exceeds_alpha_for_equal_success_rates(sh
         chances = correlated(share, share)
         if shape == "paired":
             chances = Chances(only_a=share / 2, only_b=share / 2, both=0.0)
-        found = performance(shape, looks, bounds, chances)
-        assert found.a == pytest.approx(found.b, abs=1e-12)
-        assert found.a + found.b <= alpha
+        result = performance(shape, looks, bounds, chances)
+        assert result.a == pytest.approx(result.b, abs=1e-12)
+        assert result.a + result.b <= alpha
 
 
 def test_exact_bounds_use_nearly_all_of_the_allowed_error():
@@ -88,14 +90,14 @@ def test_exact_bounds_use_nearly_all_of_the_allowed_error():
 
 # Of Barnard's exact test without looks: 14, 20, 40 and 61 trials for each arm.
 @pytest.mark.parametrize(
-    ("shares", "needed", "without_looks"),
+    ("shares", "trials_needed", "trials_of_one_look"),
     [((0.95, 0.5), 14, 14), ((0.9, 0.5), 21, 20), ((0.8, 0.5), 40, 40), ((0.9, 0.7), 63, 61)],
 )
-def test_exact_looks_need_at_most_a_tenth_more_trials_than_barnards_test(shares, needed, without_looks):
-    found = replicates_needed("unpaired", correlated(*shares), 0.05)
-    assert found == needed
-    assert found <= 1.1 * without_looks
-    looks = exact_looks(found)
+def test_exact_looks_need_at_most_a_tenth_more_trials_than_barnards_test(shares, trials_needed, trials_of_one_look):
+    replicate_count = replicates_needed("unpaired", correlated(*shares), 0.05)
+    assert replicate_count == trials_needed
+    assert replicate_count <= 1.1 * trials_of_one_look
+    looks = exact_looks(replicate_count)
     assert performance("unpaired", looks, exact_bounds("unpaired", looks, 0.05), correlated(*shares)).a >= 0.8
 
 

@@ -15,8 +15,8 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 
 def test_pairs_needed_matches_the_measured_example():
-    needed = pairs_needed(sd=3.15, df=4, margin=2.0)
-    assert (needed.pairs, needed.low, needed.high) == (22, 13, 76)
+    result = pairs_needed(sd=3.15, df=4, margin=2.0)
+    assert (result.pairs, result.low, result.high) == (22, 13, 76)
 
 
 @given(st.floats(0.2, 8.0), st.floats(0.5, 4.0), st.integers(1, 3))
@@ -50,8 +50,8 @@ def test_the_sign_flip_test_is_not_required_by_rules_with_varying_bounds():
 
 def test_pairs_needed_counts_millions_of_pairs():
     """The number agrees with the normal distribution: power 80 % at 5 %, two-sided."""
-    normal = (1.959964 + 0.841621) ** 2 * 829.0**2
-    assert pairs_needed(82.9, 9, 0.1).pairs == pytest.approx(normal, rel=1e-3)
+    normal_pairs = (1.959964 + 0.841621) ** 2 * 829.0**2
+    assert pairs_needed(82.9, 9, 0.1).pairs == pytest.approx(normal_pairs, rel=1e-3)
 
 
 @pytest.mark.parametrize(("pairs", "size", "alpha"), [(6, 1.0, 0.05), (12, 0.7, 0.01), (30, 0.5, 0.05)])
@@ -72,10 +72,10 @@ def test_no_difference_is_resolvable_without_degrees_of_freedom():
 
 
 def test_pairs_needed_uses_the_bound_at_each_number_of_pairs():
-    fixed = pairs_needed(3.0, 9, 2.0, 0.05)
-    late = pairs_needed(3.0, 9, 2.0, lambda pairs: 0.05 if pairs >= 40 else 0.0)
-    assert fixed.pairs < 40
-    assert (late.pairs, late.low, late.high) == (40, 40, max(40, fixed.high))
+    fixed_result = pairs_needed(3.0, 9, 2.0, 0.05)
+    late_result = pairs_needed(3.0, 9, 2.0, lambda pairs: 0.05 if pairs >= 40 else 0.0)
+    assert fixed_result.pairs < 40
+    assert (late_result.pairs, late_result.low, late_result.high) == (40, 40, max(40, fixed_result.high))
 
 
 def test_each_position_effect_costs_one_degree_of_freedom():

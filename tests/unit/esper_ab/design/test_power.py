@@ -46,26 +46,28 @@ def test_the_spread_of_observed_pairs_has_limits():
 @pytest.mark.parametrize("replicates", [6, 9, 10])
 @pytest.mark.parametrize("effect", [0.3, 1.0, 1.6])
 def test_the_power_of_one_look_equals_the_noncentral_t(replicates, effect):
-    two = Simulation(scheme(replicates, (replicates,), TWO_GROUPS), make_rng())
+    simulation = Simulation(scheme(replicates, (replicates,), TWO_GROUPS), make_rng())
     df = replicates - 2
     information = replicates if replicates % 2 == 0 else replicates - 1 / replicates
     bound = stats.t.isf(0.025, df)
-    assert two.power(effect) == pytest.approx(stats.nct.sf(bound, df, effect * math.sqrt(information)), rel=1e-9)
-    assert two.expected_replicates(effect) == replicates
+    assert simulation.power(effect) == pytest.approx(stats.nct.sf(bound, df, effect * math.sqrt(information)), rel=1e-9)
+    assert simulation.expected_replicates(effect) == replicates
 
 
 @pytest.mark.parametrize(("replicates", "power"), [(7, 0.54), (8, 0.64)])
 def test_power_with_7_or_8_pairs_counts_only_claims_backed_by_sign_flips(replicates, power):
     """For a difference of one SD; the t-test alone has 0.60 and 0.67."""
-    unadjusted = msgspec.structs.replace(TWO_GROUPS, positions_matter=False)
-    plan, shared = (
+    unadjusted_question = msgspec.structs.replace(TWO_GROUPS, positions_matter=False)
+    plan, shared_scheme = (
         scheme(replicates, (replicates,), question)
-        for question in (unadjusted, msgspec.structs.replace(unadjusted, alpha=0.01))
+        for question in (unadjusted_question, msgspec.structs.replace(unadjusted_question, alpha=0.01))
     )
     assert Simulation(plan, make_rng()).power(1.0) == pytest.approx(power, abs=0.02)
-    alone = stats.nct.sf(stats.t.isf(0.005, replicates - 1), replicates - 1, math.sqrt(replicates))
+    separate_power = stats.nct.sf(stats.t.isf(0.005, replicates - 1), replicates - 1, math.sqrt(replicates))
     # 2 / 2^7 > 0.01: the sign-flip test cannot be required there.
-    assert (Simulation(shared, make_rng()).power(1.0) == pytest.approx(alone, rel=1e-9)) == (replicates == 7)
+    assert (Simulation(shared_scheme, make_rng()).power(1.0) == pytest.approx(separate_power, rel=1e-9)) == (
+        replicates == 7
+    )
 
 
 @pytest.mark.parametrize(("looks", "effect"), [((7, 14), 1.0), ((8, 16), 1.5), ((7, 8, 9), 1.3)])
@@ -81,9 +83,9 @@ def test_the_power_of_looks_equals_the_share_of_simulated_claims(looks, effect):
         for d in make_rng().standard_normal((1_000, looks[-1])) + effect
     ]
     claims = [course.decision == "crossed" and course.direction > 0 for course in courses]
-    used = [course.decided_at or looks[-1] for course in courses]
+    used_replicates = [course.decided_at or looks[-1] for course in courses]
     assert simulation.power(effect) == pytest.approx(np.mean(claims), abs=0.035)
-    assert simulation.expected_replicates(effect) == pytest.approx(np.mean(used), abs=0.25)
+    assert simulation.expected_replicates(effect) == pytest.approx(np.mean(used_replicates), abs=0.25)
 
 
 def make_pairs(d):
@@ -94,7 +96,7 @@ def make_pairs(d):
 
 
 @pytest.mark.parametrize(
-    ("rho", "replicates", "power", "used"),
+    ("rho", "replicates", "power", "used_replicates"),
     [
         (0.0, 10, 0.50, 10.0),
         (0.3, 10, 0.64, 10.0),
@@ -104,22 +106,22 @@ def make_pairs(d):
         (0.6, 20, 1.00, 14.7),
     ],
 )
-def test_the_power_equals_the_published_table(rho, replicates, power, used):
+def test_the_power_equals_the_published_table(rho, replicates, power, used_replicates):
     """Runs with SD 3.5 points, difference 3.5 points."""
     (row,) = make_table(3.5, rho, (replicates,)).rows
     assert row.looks == default_looks(replicates)
     assert row.power == pytest.approx(power, abs=0.012)
-    assert row.expected == pytest.approx(used, abs=0.15)
+    assert row.expected == pytest.approx(used_replicates, abs=0.15)
 
 
 @pytest.mark.parametrize("replicates", [6, 8, 10, 20, 26])
 def test_the_smallest_difference_is_found_with_80_percent_power(replicates):
     (row,) = make_table(3.5, 0.3, (replicates,)).rows
-    at_smallest, below = (
+    smallest_row, row_below = (
         make_table(3.5, 0.3, (replicates,), PowerQuestion(margin=part * row.smallest)).rows[0] for part in (1.0, 0.95)
     )
-    assert at_smallest.power == pytest.approx(0.8, abs=0.001)
-    assert below.power < 0.79
+    assert smallest_row.power == pytest.approx(0.8, abs=0.001)
+    assert row_below.power < 0.79
 
 
 def test_fewer_than_6_seeds_have_no_power():
@@ -129,8 +131,12 @@ def test_fewer_than_6_seeds_have_no_power():
 
 
 def test_sharing_alpha_among_comparisons_costs_power():
-    alone, shared = (PowerQuestion(margin=3.5, looks=(8, 12), groups=3, comparisons=count) for count in (1, 3))
-    alone_table, shared_table = (make_table(3.5, 0.0, (10, 12), question) for question in (alone, shared))
+    question_of_one, question_of_three = (
+        PowerQuestion(margin=3.5, looks=(8, 12), groups=3, comparisons=count) for count in (1, 3)
+    )
+    alone_table, shared_table = (
+        make_table(3.5, 0.0, (10, 12), question) for question in (question_of_one, question_of_three)
+    )
     assert [row.looks for row in shared_table.rows] == [(10,), (8, 12)]
     assert shared_table.rows[0].smallest > 1.1 * alone_table.rows[0].smallest
     assert shared_table.needed.replicates > alone_table.needed.replicates
@@ -139,18 +145,18 @@ def test_sharing_alpha_among_comparisons_costs_power():
 @pytest.mark.parametrize(("sd", "margin"), [(3.15, 2.0), (2.0, 2.0), (7.0, 2.0), (0.1, 2.0)])
 def test_the_number_of_seeds_needed_is_the_smallest_sufficient_even_number(sd, margin):
     question = PowerQuestion(margin=margin)
-    needed = replicates_needed(sd, None, question, make_rng())
-    assert needed.low == needed.replicates == needed.high
+    result = replicates_needed(sd, None, question, make_rng())
+    assert result.low == result.replicates == result.high
 
     def power(count):
         return Simulation(scheme(count, default_looks(count), question), make_rng()).power(margin / sd)
 
-    assert needed.replicates % 2 == 0
-    assert power(needed.replicates) > 0.797  # simulation error
-    assert needed.replicates == 6 or power(needed.replicates - 2) < 0.803
+    assert result.replicates % 2 == 0
+    assert power(result.replicates) > 0.797  # simulation error
+    assert result.replicates == 6 or power(result.replicates - 2) < 0.803
     # Looks and the adjustment cost a few pairs beyond the plain test at a fixed number.
-    fixed = pairs_needed(sd, 5, margin).pairs
-    assert fixed <= needed.replicates <= 1.1 * fixed + 4
+    pairs_of_one_look = pairs_needed(sd, 5, margin).pairs
+    assert pairs_of_one_look <= result.replicates <= 1.1 * pairs_of_one_look + 4
 
 
 def test_the_range_of_needed_seeds_follows_from_the_limits_of_the_sd():
@@ -183,15 +189,19 @@ def test_impossible_spreads_correlations_and_margins_are_refused(sd, rho, margin
 
 
 def test_futility_stops_cost_at_most_the_declared_power():
-    with_stops, plain = (
+    row_with_stops, plain_row = (
         make_table(2.0, 0.0, (20,), PowerQuestion(margin=2.0, looks=(6, 10, 14, 20), futility=power)).rows[0]
         for power in (0.8, None)
     )
-    assert plain.stops is None
-    assert (with_stops.power, with_stops.expected, with_stops.smallest) == (plain.power, plain.expected, plain.smallest)
-    stops = with_stops.stops
-    assert 0.0 < plain.power - stops.power < 0.2
-    assert stops.expected < plain.expected
+    assert plain_row.stops is None
+    assert (row_with_stops.power, row_with_stops.expected, row_with_stops.smallest) == (
+        plain_row.power,
+        plain_row.expected,
+        plain_row.smallest,
+    )
+    stops = row_with_stops.stops
+    assert 0.0 < plain_row.power - stops.power < 0.2
+    assert stops.expected < plain_row.expected
     assert stops.expected_none < 14.0 < stops.expected_none_without <= 20.0
     # simulated: 20 pairs, SD 2: 79.4 %; 16.0 and 13.2 pairs
     assert (stops.power, stops.expected, stops.expected_none) == pytest.approx((0.794, 16.0, 13.2), rel=0.02)

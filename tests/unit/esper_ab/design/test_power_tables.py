@@ -16,17 +16,17 @@ SEEN = Components(
 
 def test_the_pairs_needed_grow_in_proportion_to_the_variance():
     noise = EvaluationNoise(components=SEEN, episodes=6, n_envs=8, training_episode_s=1.0, evaluation_episode_s=1.0)
-    known = Known(source="given", sd=3.5, df=9, rho=0.3, noise=noise)
-    power_answer = answer(known, 6, PowerQuestion(margin=2.5), rows=(6,))
+    known_spread = Known(source="given", sd=3.5, df=9, rho=0.3, noise=noise)
+    power_answer = answer(known_spread, 6, PowerQuestion(margin=2.5), rows=(6,))
     times = noise.variance_times(16)
     assert times > 1.3
-    best = power_answer.eval_episodes
-    assert (best.eval_episodes, best.best) == (24, 16)
-    assert best.sd == pytest.approx(power_answer.tables[0].sd * times**0.5)
-    before = power_answer.tables[0].needed
-    assert best.needed.replicates / before.replicates == pytest.approx(times, rel=0.1)
-    assert best.needed.low / before.low == pytest.approx(times, rel=0.15)
-    assert best.needed.high / before.high == pytest.approx(times, rel=0.1)
+    best_episodes = power_answer.eval_episodes
+    assert (best_episodes.eval_episodes, best_episodes.best) == (24, 16)
+    assert best_episodes.sd == pytest.approx(power_answer.tables[0].sd * times**0.5)
+    need_before = power_answer.tables[0].needed
+    assert best_episodes.needed.replicates / need_before.replicates == pytest.approx(times, rel=0.1)
+    assert best_episodes.needed.low / need_before.low == pytest.approx(times, rel=0.15)
+    assert best_episodes.needed.high / need_before.high == pytest.approx(times, rel=0.1)
 
 
 def test_the_chance_of_better_at_the_margin_is_the_power_of_the_first_table():

@@ -27,7 +27,7 @@ def make_row(replicates=16, **changes):
     return PowerRow(replicates=replicates, looks=(12, replicates), nominal_p=(0.01, 0.045), **(sizes | changes))
 
 
-def make_table(rho, rows, needed=NEEDED):
+def make_table(rho, rows, needed_seeds=NEEDED):
     return PowerTable(
         sd_run=3.5,
         rho=rho,
@@ -36,14 +36,16 @@ def make_table(rho, rows, needed=NEEDED):
         sd_high=None,
         question=PowerQuestion(margin=2.0, comparisons=3),
         rows=tuple(rows),
-        needed=needed,
+        needed=needed_seeds,
     )
 
 
-def make_lines(known, first=None, needed=NEEDED, eval_episodes=None):
-    first = first or make_row()
-    tables = make_table(0.3, [first], needed), make_table(0.6, [make_row(first.replicates, power=0.75)])
-    answer = PowerAnswer(known=known, replicates=first.replicates, tables=tables, eval_episodes=eval_episodes)
+def make_lines(known_spread, first_row=None, needed_seeds=NEEDED, eval_episodes=None):
+    first_row = first_row or make_row()
+    tables = make_table(0.3, [first_row], needed_seeds), make_table(0.6, [make_row(first_row.replicates, power=0.75)])
+    answer = PowerAnswer(
+        known=known_spread, replicates=first_row.replicates, tables=tables, eval_episodes=eval_episodes
+    )
     return power_text(answer).splitlines()
 
 
@@ -114,7 +116,7 @@ LINES = [  # changes of the known spread, changes of the row of 16 seeds, seeds 
 
 @pytest.mark.parametrize(("spread", "changes", "seeds", "line"), LINES)
 def test_every_part_of_the_power_text_has_its_line(spread, changes, seeds, line):
-    lines = [text.strip() for text in make_lines(make_known(**spread), make_row(**changes), needed=seeds)]
+    lines = [text.strip() for text in make_lines(make_known(**spread), make_row(**changes), needed_seeds=seeds)]
     assert line in lines
     assert (UNKNOWN in lines) != bool(spread)
 
@@ -124,7 +126,7 @@ INSTEAD = "A difference of 2 points needs about 10 seeds (80 % range 8 to 30) in
 
 
 @pytest.mark.parametrize(
-    ("best", "seeds", "lines"),
+    ("best_episodes", "seeds", "lines"),
     [
         (None, NEEDED, []),
         (16, NEEDED, ["--eval-episodes 16, as used here, has the least variance x cost."]),
@@ -132,16 +134,24 @@ INSTEAD = "A difference of 2 points needs about 10 seeds (80 % range 8 to 30) in
         (32, make_needed(None, 12), [WITH_32, f"{INSTEAD} more than 10,000."]),
     ],
 )
-def test_the_power_text_states_the_effect_of_other_evaluation_episodes(best, seeds, lines):
-    answer = best and EvalEpisodesAnswer(
-        eval_episodes=16, share=0.5, cost_share=0.2, best=best, sd=3.0, cost_times=1.5, needed=make_needed(10, 8, 30)
+def test_the_power_text_states_the_effect_of_other_evaluation_episodes(best_episodes, seeds, lines):
+    answer = best_episodes and EvalEpisodesAnswer(
+        eval_episodes=16,
+        share=0.5,
+        cost_share=0.2,
+        best=best_episodes,
+        sd=3.0,
+        cost_times=1.5,
+        needed=make_needed(10, 8, 30),
     )
     components = msgspec.structs.replace(SEEN, eval_episodes=16, share=0.5, share_high=0.75)
-    noisy = make_known(rho=0.3, noise=make_noise(components, episodes=6))
-    text = [line.strip() for line in make_lines(noisy, needed=seeds, eval_episodes=answer)]
-    first = "Evaluation noise is 50 % (80 % limits 25 to 75) of the variance, with 16 episodes that make up 20% of the "
-    stated = [text[n + 1 : n + 1 + len(lines)] for n, line in enumerate(text) if line.startswith(first)]
-    assert stated == [lines] * bool(best)
+    noisy_spread = make_known(rho=0.3, noise=make_noise(components, episodes=6))
+    text = [line.strip() for line in make_lines(noisy_spread, needed_seeds=seeds, eval_episodes=answer)]
+    first_words = (
+        "Evaluation noise is 50 % (80 % limits 25 to 75) of the variance, with 16 episodes that make up 20% of the "
+    )
+    stated_lines = [text[n + 1 : n + 1 + len(lines)] for n, line in enumerate(text) if line.startswith(first_words)]
+    assert stated_lines == [lines] * bool(best_episodes)
     assert not any("Evaluation noise" in line for line in make_lines(make_known(rho=0.3), eval_episodes=answer))
 
 
@@ -154,8 +164,11 @@ def test_the_power_of_a_plan_equals_the_noncentral_t(seeds):
 
     design = fake_plans.plan(seeds=seeds).design
     line = design_power_line(design, 1.5)
-    once, twice = (f"{100.0 * power(times * 2.0 / 1.5):.0f} %" for times in (1, 2))
-    assert line == f"Run-to-run SD 1.5 points: power {once} at the margin, {twice} at twice the margin."
+    power_at_margin, power_at_twice = (f"{100.0 * power(times * 2.0 / 1.5):.0f} %" for times in (1, 2))
+    assert (
+        line
+        == f"Run-to-run SD 1.5 points: power {power_at_margin} at the margin, {power_at_twice} at twice the margin."
+    )
     sds = float(re.search(r"difference of ([\d.]+) run-to-run SDs", design_power_line(design, None))[1])
     assert power(sds * 1.03) > 0.8 > power(sds * 0.97)
 
@@ -192,8 +205,8 @@ def test_the_power_text_ends_with_the_windows_of_a_calibration():
 
 def test_futility_stops_lower_the_power_of_a_plan():
     looks = [fake_plans.plan(seeds=16, looks=(8, 16), **changes).design for changes in ({}, {"futility": 0.5})]
-    plain, stops = (int(re.search(r"power (\d+) %", design_power_line(design, 2.0))[1]) for design in looks)
-    assert 50 < stops < plain - 10 < 70
+    plain_power, stops = (int(re.search(r"power (\d+) %", design_power_line(design, 2.0))[1]) for design in looks)
+    assert 50 < stops < plain_power - 10 < 70
 
 
 @pytest.mark.parametrize("changes", [{"seeds": 5}, {"seeds": 6, "open_ended": True}])
@@ -203,7 +216,7 @@ def test_a_plan_without_a_possible_verdict_has_no_power_line(changes):
 
 
 @pytest.mark.parametrize(
-    ("counts", "first"),
+    ("counts", "first_line"),
     [
         ((20,), "To find a difference of 2 points with 80 % power: 20 seeds."),
         (
@@ -219,10 +232,10 @@ def test_a_plan_without_a_possible_verdict_has_no_power_line(changes):
         ((None,), "To find a difference of 2 points with 80 % power: more than 10,000 seeds."),
     ],
 )
-def test_the_power_text_begins_with_the_number_of_seeds(counts, first):
+def test_the_power_text_begins_with_the_number_of_seeds(counts, first_line):
     tables = tuple(make_table(0.3, [make_row()], make_needed(count)) for count in counts)
     answer = PowerAnswer(known=make_known(), replicates=16, tables=tables, eval_episodes=None)
-    assert power_text(answer).splitlines()[0] == first
+    assert power_text(answer).splitlines()[0] == first_line
 
 
 # Evaluation noise in words: a share is at most 100 %, and a promised saving is a lower limit.
@@ -272,12 +285,12 @@ ASSUMED = tuple(assumed(3.5, rho, df=9) for rho in RHO)
 
 
 @pytest.mark.parametrize(
-    ("pairs", "first"),
+    ("pairs", "first_spreads"),
     [
         ({"sd_pairs": 4.0, "df_pairs": 5}, (observed(3.5, 4.0, 5),)),
         ({"sd_pairs": 4.0}, ()),
         ({"df_pairs": 5}, ()),
     ],
 )
-def test_observed_pairs_are_listed_before_assumed_correlations(pairs, first):
-    assert spreads(Known(source="given", sd=3.5, df=9, **pairs), RHO) == (*first, *ASSUMED)
+def test_observed_pairs_are_listed_before_assumed_correlations(pairs, first_spreads):
+    assert spreads(Known(source="given", sd=3.5, df=9, **pairs), RHO) == (*first_spreads, *ASSUMED)

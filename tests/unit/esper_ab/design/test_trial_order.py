@@ -10,10 +10,10 @@ def test_every_four_trial_blocks_start_twice_with_each_arm():
 
 
 def test_the_trial_order_is_determined_by_its_seed():
-    drawn = {draw_order(20, ("new", "old"), seed) for seed in range(50)}
+    drawn_orders = {draw_order(20, ("new", "old"), seed) for seed in range(50)}
     assert draw_order(4, ("new", "old"), 3) == (("new", "old"), "ABBAABBA")
-    assert len(drawn) > 45
-    assert {arms for arms, _ in drawn} == {("new", "old"), ("old", "new")}
+    assert len(drawn_orders) > 45
+    assert {arms for arms, _ in drawn_orders} == {("new", "old"), ("old", "new")}
 
 
 def test_an_odd_number_of_replicates_can_be_ordered():

@@ -62,9 +62,9 @@ def test_the_refusal_of_a_foreign_binary_file_names_its_format(tmp_path, name, w
 def test_the_suggested_command_reads_the_parquet_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     FRAME.to_parquet("r.parquet")
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError) as refusal:
         read_csv(tmp_path / "r.parquet")
-    eval(str(refused.value).split("with ")[1], {"pandas": pd})
+    eval(str(refusal.value).split("with ")[1], {"pandas": pd})
     assert len(read_csv(tmp_path / "r.csv").rows) == 2
 
 

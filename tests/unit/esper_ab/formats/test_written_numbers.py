@@ -6,7 +6,7 @@ from esper_ab.formats.written_numbers import as_plain_numbers
 
 
 @pytest.mark.parametrize(
-    ("cells", "plain", "said"),
+    ("cells", "plain_cells", "note"),
     [
         (["1,5", "2", "nan", ""], ["1.5", "2", "nan", ""], "Column c: 1,5 is read as 1.5."),
         (["1.234,5", "-2,25"], ["1234.5", "-2.25"], "Column c: 1.234,5 is read as 1234.5."),
@@ -15,8 +15,8 @@ from esper_ab.formats.written_numbers import as_plain_numbers
         (["1,234.5", "7"], ["1234.5", "7"], "Column c: 1,234.5 is read as 1234.5."),
     ],
 )
-def test_numbers_of_a_spreadsheet_are_converted_with_a_note(cells, plain, said):
-    assert as_plain_numbers("c", cells, comma_is_decimal=False) == (plain, said)
+def test_numbers_of_a_spreadsheet_are_converted_with_a_note(cells, plain_cells, note):
+    assert as_plain_numbers("c", cells, comma_is_decimal=False) == (plain_cells, note)
 
 
 @pytest.mark.parametrize(

@@ -44,35 +44,35 @@ def test_both_versions_of_control_groups_give_the_same_limit(tmp_path, files):
 
 
 @pytest.mark.parametrize(
-    "nothing",
+    "file_contents",
     [
         {},
         {"memory.max": "max\n"},
         {"memory.limit_in_bytes": "9223372036854771712\n"},
     ],
 )
-def test_a_control_group_without_a_limit_has_no_memory_limit(tmp_path, nothing):
-    assert control_groups.memory([write_group(tmp_path / "a", nothing)]) is None
+def test_a_control_group_without_a_limit_has_no_memory_limit(tmp_path, file_contents):
+    assert control_groups.memory([write_group(tmp_path / "a", file_contents)]) is None
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=4))
 def test_the_control_group_with_the_least_free_memory_sets_the_limit(tmp_path_factory, limits):
     root = tmp_path_factory.mktemp("groups")
     groups = [
-        write_group(root / str(number), {"memory.max": f"{limit}\n", "memory.current": f"{used}\n"})
-        for number, (limit, used) in enumerate(limits)
+        write_group(root / str(number), {"memory.max": f"{limit}\n", "memory.current": f"{used_bytes}\n"})
+        for number, (limit, used_bytes) in enumerate(limits)
     ]
     memory = control_groups.memory(groups)
     assert memory is not None
-    assert memory.left == min(max(0, limit - used) for limit, used in limits)
+    assert memory.left == min(max(0, limit - used_bytes) for limit, used_bytes in limits)
 
 
 def test_memory_kills_are_read_from_the_innermost_group_with_a_counter(tmp_path):
-    inner = write_group(tmp_path / "a", {})
-    outer = write_group(tmp_path, {"memory.events": "oom_kill 7\n"})
-    assert control_groups.kills([inner, outer]) == 7
-    write_group(inner, {"memory.events": "oom_kill 2\n"})
-    assert control_groups.kills([inner, outer]) == 2
+    inner_group = write_group(tmp_path / "a", {})
+    outer_group = write_group(tmp_path, {"memory.events": "oom_kill 7\n"})
+    assert control_groups.kills([inner_group, outer_group]) == 7
+    write_group(inner_group, {"memory.events": "oom_kill 2\n"})
+    assert control_groups.kills([inner_group, outer_group]) == 2
 
 
 def test_the_control_groups_of_this_process_are_below_the_cgroup_root():
@@ -91,11 +91,11 @@ def ended_worker(exitcode, *, is_local=True):
 def test_a_kill_for_lack_of_memory_is_reported_with_the_memory_limit(tmp_path, monkeypatch, files):
     folder = write_group(tmp_path / "a", files)
     monkeypatch.setattr(control_groups, "folders", lambda: [folder])
-    watched = ended_worker(-signal.SIGKILL)
-    assert "has not reported it" in ending(watched)
+    ended_process = ended_worker(-signal.SIGKILL)
+    assert "has not reported it" in ending(ended_process)
     write_group(folder, {name: text.replace("oom_kill 3", "oom_kill 4") for name, text in files.items()})
-    assert ending(watched).startswith("was killed by SIGKILL: since it started, the kernel has killed a process")
-    assert f"of control group {folder}: 0.00 GiB)" in ending(watched)
+    assert ending(ended_process).startswith("was killed by SIGKILL: since it started, the kernel has killed a process")
+    assert f"of control group {folder}: 0.00 GiB)" in ending(ended_process)
 
 
 def test_other_deaths_are_not_reported_as_lack_of_memory():

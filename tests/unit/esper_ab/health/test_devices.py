@@ -15,7 +15,7 @@ _SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |
 
 
 @pytest.mark.parametrize(
-    ("machine", "change", "screen", "pool", "worst"),
+    ("machine", "change", "screen", "pool", "worst_levels"),
     [
         (_GPUS, {}, _SCREEN, "0,1", {}),
         (_CPU, {}, "", None, {}),
@@ -26,10 +26,10 @@ _SCREEN = "| NVIDIA-SMI 570.12    Driver Version: 570.12    CUDA Version: 12.8 |
         (_GPUS, {"unusable_gpus": "usable: 2; not cuda:2"}, _SCREEN, None, {"gpu": "warning"}),
     ],
 )
-def test_the_doctor_reports_only_gpus_with_problems(machine, change, screen, pool, worst):
+def test_the_doctor_reports_only_gpus_with_problems(machine, change, screen, pool, worst_levels):
     driver = devices.parse_driver(screen)
     diagnoses = devices.gpu_diagnoses(replace(machine, **change), driver, pool)
-    assert {diagnosis.topic: diagnosis.level for diagnosis in diagnoses if diagnosis.level != "ok"} == worst
+    assert {diagnosis.topic: diagnosis.level for diagnosis in diagnoses if diagnosis.level != "ok"} == worst_levels
 
 
 def test_the_doctor_reports_the_driver_and_the_gpu_environment():

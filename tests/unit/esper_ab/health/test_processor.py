@@ -21,36 +21,36 @@ def test_the_name_of_a_processor_has_family_and_model():
     text = "processor\t: 0\nmodel name\t: {}\ncpu family\t: {}\nmodel\t\t: {}\n\nprocessor\t: 1\nmodel name\t: Other\n"
     assert processor.name_of_processor(text.format("AMD EPYC", 25, 17)) == "AMD EPYC (family 25, model 17)"
     assert processor.name_of_processor(text.format("AMD EPYC", 26, 2)) == "AMD EPYC (family 26, model 2)"
-    unnamed = "processor\t: 0\nBogoMIPS\t: 50\n\n"
-    assert processor.name_of_processor(unnamed) in (platform.processor(), platform.machine())
+    unnamed_processor = "processor\t: 0\nBogoMIPS\t: 50\n\n"
+    assert processor.name_of_processor(unnamed_processor) in (platform.processor(), platform.machine())
 
 
 def test_the_doctor_suggests_a_remedy_for_a_missing_kernel():
-    wide = Kernel(name="native-avx2", problem="not built", remedy="build it")
-    built = processor.kernel((wide, Kernel(name="native-generic", build="g++ 12")), "", "")
+    missing_kernel = Kernel(name="native-avx2", problem="not built", remedy="build it")
+    built = processor.kernel((missing_kernel, Kernel(name="native-generic", build="g++ 12")), "", "")
     assert (built.level, built.what) == ("ok", "native-generic, built by g++ 12")
-    lacking = processor.kernel((wide,), wide.problem, wide.remedy)
-    assert (lacking.level, lacking.remedy) == ("warning", "build it")
-    assert lacking.what.endswith("not built")
+    diagnosis_without_kernel = processor.kernel((missing_kernel,), missing_kernel.problem, missing_kernel.remedy)
+    assert (diagnosis_without_kernel.level, diagnosis_without_kernel.remedy) == ("warning", "build it")
+    assert diagnosis_without_kernel.what.endswith("not built")
 
 
 def test_the_strictest_control_group_limits_cpu_quota_and_memory(tmp_path):
-    inner = tmp_path / "a"
-    inner.mkdir()
-    (inner / "cpu.max").write_text("400000 100000")
+    inner_group = tmp_path / "a"
+    inner_group.mkdir()
+    (inner_group / "cpu.max").write_text("400000 100000")
     (tmp_path / "cpu.max").write_text("200000 100000")
-    assert processor.cpu_quota([inner, tmp_path]) == 2.0
+    assert processor.cpu_quota([inner_group, tmp_path]) == 2.0
     limit = MemoryLimit("memory.max of control group x", 8 << 30, 7 << 30)
     diagnosis = processor.memory(processor.smaller_room(48 << 30, limit))
     assert diagnosis.level == "warning"
     assert "1.0 GiB available under memory.max of control group x: 7.0 of 8.0 GiB are in use" in diagnosis.what
-    wide = processor.smaller_room(48 << 30, limit._replace(used=0, limit=1 << 50))
-    assert processor.memory(wide).what == "48.0 GiB available"
+    wide_room = processor.smaller_room(48 << 30, limit._replace(used=0, limit=1 << 50))
+    assert processor.memory(wide_room).what == "48.0 GiB available"
     assert processor.smaller_room(48 << 30, None).by == ""
     assert processor.room().bytes > 0
 
 
 @given(st.integers(1, 512), st.integers(1, 512))
-def test_the_doctor_warns_if_affinity_or_quota_withhold_cores(usable, total):
-    assert (processor.cores(min(usable, total), total).level == "warning") == (usable < total)
-    assert (processor.quota(float(usable), total).level == "warning") == (usable < total)
+def test_the_doctor_warns_if_affinity_or_quota_withhold_cores(usable_cores, total):
+    assert (processor.cores(min(usable_cores, total), total).level == "warning") == (usable_cores < total)
+    assert (processor.quota(float(usable_cores), total).level == "warning") == (usable_cores < total)

@@ -54,14 +54,14 @@ def test_checks_of_the_storage_leave_no_files(tmp_path):
     assert {"file system", "disk", "lock", "fsync"} <= set(by_topic)
     assert by_topic["lock"].level == "ok"
     assert list(tmp_path.iterdir()) == []
-    full = {diagnosis.topic: diagnosis.level for diagnosis in storage.storage_diagnoses(tmp_path, 1 << 62)}
-    assert full["disk"] == "problem"
+    levels_by_topic = {diagnosis.topic: diagnosis.level for diagnosis in storage.storage_diagnoses(tmp_path, 1 << 62)}
+    assert levels_by_topic["disk"] == "problem"
     (tmp_path / "file").touch()
-    (only,) = storage.storage_diagnoses(tmp_path / "file", 1)
-    assert (only.topic, only.level) == ("run folder", "problem")
+    (only_diagnosis,) = storage.storage_diagnoses(tmp_path / "file", 1)
+    assert (only_diagnosis.topic, only_diagnosis.level) == ("run folder", "problem")
 
 
 def test_a_slow_fsync_causes_a_warning():
     assert storage.sync_time([0.001] * 5 + [3.0]).level == "ok"
-    slow = storage.sync_time([0.08] * 5)
-    assert (slow.level, "median 80 ms" in slow.what) == ("warning", True)
+    slow_diagnosis = storage.sync_time([0.08] * 5)
+    assert (slow_diagnosis.level, "median 80 ms" in slow_diagnosis.what) == ("warning", True)

@@ -36,11 +36,11 @@ UPDATES = st.none() | st.builds(
 PLAYED = st.tuples(st.lists(EPISODES, min_size=1, max_size=3), UPDATES)
 
 
-def records_of(played):
+def records_of(rollouts):
     """Return records of episodes 0, 1, ... with distinct digests."""
     return [
         replace(BASE, episode=episode, envs=tuple(envs), ppo=update, digest=str(episode))
-        for episode, (envs, update) in enumerate(played)
+        for episode, (envs, update) in enumerate(rollouts)
     ]
 
 
@@ -53,8 +53,8 @@ def fill_columns(records):
 
 @settings(max_examples=40)
 @given(st.lists(PLAYED, max_size=12))
-def test_columns_equal_the_numbers_of_the_records(played):
-    records = records_of(played)
+def test_columns_equal_the_numbers_of_the_records(rollouts):
+    records = records_of(rollouts)
     columns = Columns(MEASURED)
     for count, record in enumerate(records):
         assert len(columns) == columns.newest + 1 == count
@@ -68,16 +68,16 @@ def test_columns_equal_the_numbers_of_the_records(played):
         means = [mean_known([env.measures[name] for env in record.envs]) for record in records]
         assert columns.measure(name).tobytes() == array("d", means).tobytes()
     for head in columns.heads:
-        uses = [(record.ppo.heads if record.ppo else {}).get(head) for record in records]
+        head_uses = [(record.ppo.heads if record.ppo else {}).get(head) for record in records]
         for key, column in zip(("entropy", "learnable"), columns.head(head), strict=True):
-            expected = [math.nan if use is None or (x := getattr(use, key)) is None else x for use in uses]
+            expected = [math.nan if use is None or (x := getattr(use, key)) is None else x for use in head_uses]
             assert column.tobytes() == array("d", expected).tobytes()
     assert {*columns.heads} == {head for record in records if record.ppo for head in record.ppo.heads}
 
 
 def mean_known(values):
-    present = [value for value in values if value is not None]
-    return math.fsum(present) / len(present) if present else math.nan
+    present_values = [value for value in values if value is not None]
+    return math.fsum(present_values) / len(present_values) if present_values else math.nan
 
 
 def numbers_of(record):
@@ -98,21 +98,21 @@ def numbers_of(record):
 @given(st.data())
 def test_the_last_record_of_an_episode_replaces_earlier_records(data):
     """A restarted worker may repeat an episode after later ones were recorded."""
-    drawn = data.draw(st.lists(st.tuples(st.integers(0, 7), PLAYED), max_size=20))
-    reported = [
+    drawn_records = data.draw(st.lists(st.tuples(st.integers(0, 7), PLAYED), max_size=20))
+    reported_records = [
         replace(record, episode=episode, digest=str(number))
         for number, ((episode, _), record) in enumerate(
-            zip(drawn, records_of([played for _, played in drawn]), strict=True)
+            zip(drawn_records, records_of([rollout for _, rollout in drawn_records]), strict=True)
         )
     ]
-    last = {record.episode: record for record in reported}
-    columns = fill_columns(reported)
-    in_order = fill_columns([last[episode] for episode in sorted(last)])
-    assert columns.episodes.tolist() == sorted(last)
-    assert columns.newest == max(last, default=-1)
-    assert columns.digests == in_order.digests
+    last_records = {record.episode: record for record in reported_records}
+    columns = fill_columns(reported_records)
+    ordered_columns = fill_columns([last_records[episode] for episode in sorted(last_records)])
+    assert columns.episodes.tolist() == sorted(last_records)
+    assert columns.newest == max(last_records, default=-1)
+    assert columns.digests == ordered_columns.digests
     for name in NAMES:
-        assert columns.of(name).tobytes() == in_order.of(name).tobytes()
+        assert columns.of(name).tobytes() == ordered_columns.of(name).tobytes()
 
 
 def test_policy_heads_are_ordered_by_their_first_use():
@@ -129,14 +129,14 @@ def test_a_record_must_have_the_declared_measures_in_order(changed_env):
     measures = BASE.envs[0].measures
     assert columns.fits(BASE)
     assert not columns.fits(replace(BASE, envs=()))
-    for wrong in (
+    for wrong_measures in (
         dict(reversed(measures.items())),
         dict(list(measures.items())[1:]),
         {**measures, "more": 1.0},
         {},
     ):
         envs = list(BASE.envs)
-        envs[changed_env] = replace(envs[changed_env], measures=wrong)
+        envs[changed_env] = replace(envs[changed_env], measures=wrong_measures)
         assert not columns.fits(replace(BASE, envs=tuple(envs)))
 
 
@@ -160,45 +160,47 @@ def read_episodes(journal):
     return episodes
 
 
-def episodes_on_disk(journal, places):
+def episodes_on_disk(journal, places_by_episode):
     """Return `Episodes` with the records at these offsets of a journal."""
     episodes = Episodes()
-    for episode, (offset, _) in sorted(places.items()):
+    for episode, (offset, _) in sorted(places_by_episode.items()):
         episodes.leave_in(journal, episode, offset)
     return episodes
 
 
 @given(st.sets(st.integers(0, 7)), st.dictionaries(st.integers(-1, 9), st.integers(0, 99)))
-def test_episodes_on_disk_and_in_memory_form_one_mapping(journal, on_disk, in_memory):
+def test_episodes_on_disk_and_in_memory_form_one_mapping(journal, disk_episodes, memory_episodes):
     """A record that is set later replaces the one on disk."""
-    places = {episode: place for episode, place in read_episodes(journal).items() if episode in on_disk}
-    kept_in_memory = {episode: replace(BASE, digest=f"{digest}") for episode, digest in in_memory.items()}
-    episodes = episodes_on_disk(journal, places)
+    places_by_episode = {
+        episode: place for episode, place in read_episodes(journal).items() if episode in disk_episodes
+    }
+    kept_in_memory = {episode: replace(BASE, digest=f"{digest}") for episode, digest in memory_episodes.items()}
+    episodes = episodes_on_disk(journal, places_by_episode)
     for episode, record in kept_in_memory.items():
         episodes[episode] = record
-    expected = {episode: record for episode, (_, record) in places.items()} | kept_in_memory
+    expected = {episode: record for episode, (_, record) in places_by_episode.items()} | kept_in_memory
     assert dict(episodes) == expected
     assert len(episodes) == len(expected)
     assert sorted(episodes) == sorted(expected)
-    for absent in set(range(-2, 11)) - set(expected):
-        assert absent not in episodes
-        with pytest.raises(KeyError, match=str(absent)):
-            episodes[absent]
+    for absent_episode in set(range(-2, 11)) - set(expected):
+        assert absent_episode not in episodes
+        with pytest.raises(KeyError, match=str(absent_episode)):
+            episodes[absent_episode]
 
 
 def test_reading_an_episode_reports_a_damaged_or_replaced_journal(tmp_path, journal):
     """The replacement is intact, but has another line at the offset."""
     path = tmp_path / JOURNAL_NAME
     data = journal.read_bytes()
-    places = read_episodes(journal)
+    places_by_episode = read_episodes(journal)
     path.write_bytes(data)
-    episodes = episodes_on_disk(path, places)
-    (offset, _) = places[3]
+    episodes = episodes_on_disk(path, places_by_episode)
+    (offset, _) = places_by_episode[3]
     path.write_bytes(data[: offset + 200] + b"\0" + data[offset + 201 :])
     number = data[:offset].count(b"\n") + 1
     with pytest.raises(JournalError, match=f"line {number}: its CRC does not match its contents"):
         episodes[3]
-    assert episodes[2] == places[2][1]
+    assert episodes[2] == places_by_episode[2][1]
     path.write_bytes(data.splitlines(keepends=True)[0])
     with pytest.raises(JournalError) as error:
         episodes[3]

@@ -89,7 +89,7 @@ def test_only_the_header_of_a_foreign_journal_names_its_writer():
 
 
 @pytest.mark.parametrize(
-    ("decided", "futile", "text"),
+    ("decided_pairs", "futile_pairs", "text"),
     [
         (("ab", "ac"), ("bc",), "decided a - b, a - c; stopped for futility: b - c"),
         (("ab", "ac"), (), "decided a - b, a - c"),
@@ -97,6 +97,8 @@ def test_only_the_header_of_a_foreign_journal_names_its_writer():
         ((), (), "decided nothing"),
     ],
 )
-def test_a_look_is_described_in_words(decided, futile, text):
-    decided, futile = (tuple(Contrast(a=a, b=b) for a, b in pairs) for pairs in (decided, futile))
-    assert LookTaken(replicates=6, decided=decided, leaving=(), futile=futile).outcome == text
+def test_a_look_is_described_in_words(decided_pairs, futile_pairs, text):
+    decided_pairs, futile_pairs = (
+        tuple(Contrast(a=a, b=b) for a, b in pairs) for pairs in (decided_pairs, futile_pairs)
+    )
+    assert LookTaken(replicates=6, decided=decided_pairs, leaving=(), futile=futile_pairs).outcome == text

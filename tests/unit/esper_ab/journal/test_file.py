@@ -33,30 +33,30 @@ def test_a_line_too_long_for_readers_is_not_written(tmp_path, monkeypatch):
 
 def test_a_journal_cut_at_any_byte_can_be_continued(path, journal_bytes):
     whole_lines = [end for end, byte in enumerate(journal_bytes, 1) if byte == ord("\n")]
-    for cut in {*range(0, len(journal_bytes), 11), *(end + shift for end in whole_lines for shift in (-1, 0, 1))}:
-        path.write_bytes(journal_bytes[:cut])
-        torn = journal_bytes[journal_bytes[:cut].rfind(b"\n") + 1 : cut]
-        whole = journal_bytes[:cut].count(b"\n")
-        reading = read(path)
-        assert list(reading) == EVENTS[:whole]
-        assert reading.torn_bytes == len(torn)
+    for cut_byte in {*range(0, len(journal_bytes), 11), *(end + shift for end in whole_lines for shift in (-1, 0, 1))}:
+        path.write_bytes(journal_bytes[:cut_byte])
+        torn_bytes = journal_bytes[journal_bytes[:cut_byte].rfind(b"\n") + 1 : cut_byte]
+        whole = journal_bytes[:cut_byte].count(b"\n")
+        journal_reading = read(path)
+        assert list(journal_reading) == EVENTS[:whole]
+        assert journal_reading.torn_bytes == len(torn_bytes)
         journal, events = Journal.take_up(path.parent, list, fixed_clock)
         assert events == EVENTS[:whole]
         complete(journal, EVENTS[whole:])
         assert path.read_bytes() == journal_bytes
         tails = [*path.parent.glob(f"{JOURNAL_NAME}.torn-*")]
-        assert [tail.read_bytes() for tail in tails] == ([torn] if torn else [])
+        assert [tail.read_bytes() for tail in tails] == ([torn_bytes] if torn_bytes else [])
         for tail in tails:
             tail.unlink()
 
 
 def test_the_lock_of_a_refused_damaged_journal_is_released(path):
-    damaged = path.read_bytes().replace(b"bad_message", b"bad_massage")
-    path.write_bytes(damaged)
+    damaged_bytes = path.read_bytes().replace(b"bad_message", b"bad_massage")
+    path.write_bytes(damaged_bytes)
     for _ in range(2):
         with pytest.raises(JournalError, match=f"line 2: .*`esper-ab tidy {path.parent} --check`"):
             Journal.take_up(path.parent, list)
-    assert path.read_bytes() == damaged
+    assert path.read_bytes() == damaged_bytes
     assert list(path.parent.glob("*.torn-*")) == []
 
 
@@ -67,21 +67,23 @@ def test_a_full_disk_removes_no_line_that_was_already_read(tmp_path, monkeypatch
     path = tmp_path / JOURNAL_NAME
     journal.append(EVENTS[0])
     journal.commit()
-    following = follow(path)
+    follower = follow(path)
     write_some = os.write
-    seen = list(following)
+    seen_events = list(follower)
     for milestone in range(30):
         journal.append(MilestoneReleased(replicate=0, milestone=milestone, runs=("a/0", "b/0")))
-    monkeypatch.setattr(os, "write", lambda *arguments: (write_some(*arguments), seen.extend(following))[0])
+    monkeypatch.setattr(os, "write", lambda *arguments: (write_some(*arguments), seen_events.extend(follower))[0])
     with file_size_limit(path.stat().st_size + room), pytest.raises(JournalError) as error:
         journal.close()
-    assert list(read(path)) == seen
-    assert f" its {counted(len(seen), 'line')} {'is' if len(seen) == 1 else 'are'} intact" in str(error.value)
+    assert list(read(path)) == seen_events
+    assert f" its {counted(len(seen_events), 'line')} {'is' if len(seen_events) == 1 else 'are'} intact" in str(
+        error.value
+    )
     assert "is as large as a file may be" in str(error.value)
     assert error.value.exit_code == 2  # no damage
-    reopened, past_events = Journal.take_up(tmp_path, list, fixed_clock)
-    complete(reopened)
-    assert [*seen, *following] == [*past_events, *EVENTS]
+    reopened_journal, past_events = Journal.take_up(tmp_path, list, fixed_clock)
+    complete(reopened_journal)
+    assert [*seen_events, *follower] == [*past_events, *EVENTS]
 
 
 @pytest.mark.parametrize(
@@ -93,23 +95,23 @@ def test_a_full_disk_removes_no_line_that_was_already_read(tmp_path, monkeypatch
 )
 def test_an_error_while_saving_a_torn_tail_states_the_number_of_intact_lines(path, monkeypatch, number, kind, words):
     lines = path.read_bytes().splitlines(keepends=True)
-    torn = b"".join(lines[:2]) + lines[2][:10]
-    path.write_bytes(torn)
+    torn_bytes = b"".join(lines[:2]) + lines[2][:10]
+    path.write_bytes(torn_bytes)
     monkeypatch.setattr(os, "write", failing(number))
     with pytest.raises(kind, match=f"{re.escape(words.format(folder=path.parent))}$"):
         Journal.take_up(path.parent, list)
-    assert path.read_bytes() == torn
+    assert path.read_bytes() == torn_bytes
     assert {file.name for file in path.parent.iterdir()} == {".lock", JOURNAL_NAME}
 
 
 def test_journal_lines_are_stamped_by_the_clock_of_the_machine(tmp_path):
-    started = datetime.now(UTC)
+    start_time = datetime.now(UTC)
     complete(Journal(tmp_path), EVENTS[:1])
-    reading = read(tmp_path / JOURNAL_NAME)
-    assert reading.wall_time == ""
-    assert list(reading) == EVENTS[:1]
-    stamp = datetime.fromisoformat(reading.wall_time)
-    assert started - timedelta(milliseconds=1) <= stamp <= datetime.now(UTC)
+    journal_reading = read(tmp_path / JOURNAL_NAME)
+    assert journal_reading.wall_time == ""
+    assert list(journal_reading) == EVENTS[:1]
+    stamp = datetime.fromisoformat(journal_reading.wall_time)
+    assert start_time - timedelta(milliseconds=1) <= stamp <= datetime.now(UTC)
 
 
 @pytest.mark.parametrize(
@@ -132,16 +134,16 @@ def test_a_journal_that_cannot_be_created_holds_no_lock(tmp_path, monkeypatch, n
 
 def test_every_commit_syncs_the_file_once(tmp_path, monkeypatch):
     journal = Journal(tmp_path)
-    synced = []
+    synced_sizes = []
     sync = os.fdatasync
-    monkeypatch.setattr(os, "fdatasync", lambda file: (sync(file), synced.append(os.fstat(file).st_size)))
+    monkeypatch.setattr(os, "fdatasync", lambda file: (sync(file), synced_sizes.append(os.fstat(file).st_size)))
     sizes = []
     for event in EVENTS:
         journal.append(event)
         journal.write()
         journal.commit()
         sizes.append((tmp_path / JOURNAL_NAME).stat().st_size)
-    assert synced == sizes
+    assert synced_sizes == sizes
     journal.close()
 
 
@@ -170,7 +172,7 @@ def test_lines_after_a_failed_sync_are_rewritten_when_the_disk_has_room(unwritte
     """After the failed sync the disk is also full for a while."""
     journal, path = unwritten
     journal.commit()
-    committed = path.stat().st_size
+    committed_bytes = path.stat().st_size
     journal.append(EVENTS[1])
     with monkeypatch.context() as patch:
         patch.setattr(os, "fdatasync", failing(errno.ENOSPC))
@@ -181,7 +183,7 @@ def test_lines_after_a_failed_sync_are_rewritten_when_the_disk_has_room(unwritte
         for _ in range(2):
             with pytest.raises(JournalError, match="cannot write"):
                 journal.write()
-    with file_size_limit(committed + 30), pytest.raises(JournalError, match="its 1 line is intact"):
+    with file_size_limit(committed_bytes + 30), pytest.raises(JournalError, match="its 1 line is intact"):
         journal.commit()
     complete(journal, EVENTS[2:])
     assert list(read(path)) == EVENTS

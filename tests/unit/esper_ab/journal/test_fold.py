@@ -30,18 +30,18 @@ from esper_ab.plan.plan import Block
 
 
 def test_the_state_of_a_run_follows_its_events():
-    """`recorded` is -1, then 0 after warm-up, then grows by 1 with each episode and with the evaluation."""
+    """`record_count` is -1, then 0 after warm-up, then grows by 1 with each episode and with the evaluation."""
     events = one_replicate()
     history = begin(events[0])
     states = []
     run = history.runs["shaped/0"]
-    recorded = 0
+    record_count = 0
     for event in events[1:]:
         history.add(event)
         states += [run.state] if run.state not in states[-1:] else []
         ref = getattr(event, "run", None) or getattr(getattr(event, "record", None), "run", None)
-        recorded += ref == run.ref and not isinstance(event, RunStarted)
-        assert run.recorded == recorded - 1
+        record_count += ref == run.ref and not isinstance(event, RunStarted)
+        assert run.recorded == record_count - 1
         assert run.expected == (run.evaluation is None)
     assert states == ["planned", "warming up", "training", "evaluating", "finished"]
     assert run.recorded == run.released == Synthetic().episodes + 1
@@ -68,8 +68,10 @@ def test_folding_without_keeping_records_gives_the_same_outcomes():
 
 def test_a_repeated_record_is_counted_once():
     events = one_replicate()
-    doubled = [copy for event in events for copy in ([event] * 2 if isinstance(event, EpisodeRecorded) else [event])]
-    assert fold(doubled) == fold(events)
+    doubled_events = [
+        copy for event in events for copy in ([event] * 2 if isinstance(event, EpisodeRecorded) else [event])
+    ]
+    assert fold(doubled_events) == fold(events)
 
 
 @pytest.mark.parametrize(("status", "finished"), [("finished", True), ("failed", False), ("interrupted", False)])
@@ -109,27 +111,30 @@ def test_a_run_is_assigned_to_the_worker_on_its_device():
     run = history.runs["shaped/0"]
     other_run = history.runs["simplified/0"]
     assert (run.ref.device, other_run.ref.device) == ("cpu:0", "cpu:1")
-    first, second, elsewhere = (
+    first_start, second_start, start_elsewhere = (
         WorkerStarted(worker=name, incarnation=0, device=device, pid=1, uuids=("",), torch_version="2.13")
         for name, device in (("w0", "cpu:0"), ("w2", "cpu:0"), ("w1", "cpu:1"))
     )
-    continued = ExperimentContinued(versions={"esper_ab": "2"}, machine={}, code={})
+    continuation = ExperimentContinued(versions={"esper_ab": "2"}, machine={}, code={})
     for event in (
-        first,
+        first_start,
         RunStarted(run=run.ref, worker="w0", incarnation=0),
         RunReady(run=run.ref, warm_up_s=0.5),
         RunReady(run=other_run.ref, warm_up_s=0.1),
-        continued,
-        elsewhere,
-        second,
+        continuation,
+        start_elsewhere,
+        second_start,
         RunReady(run=run.ref, warm_up_s=0.7, milestone=3),
     ):
         history.add(event)
-    assert run.taken == [Taken(milestone=0, sitting=0, worker=first), Taken(milestone=3, sitting=1, worker=second)]
+    assert run.taken == [
+        Taken(milestone=0, sitting=0, worker=first_start),
+        Taken(milestone=3, sitting=1, worker=second_start),
+    ]
     assert other_run.taken == [Taken(milestone=0, sitting=0, worker=None)]
     assert run.warm_up_s == 0.5
-    assert (history.workers, history.continued) == ([first, elsewhere, second], [continued])
-    assert history.present == {"cpu:0": second, "cpu:1": elsewhere}
+    assert (history.workers, history.continued) == ([first_start, start_elsewhere, second_start], [continuation])
+    assert history.present == {"cpu:0": second_start, "cpu:1": start_elsewhere}
 
 
 def test_checkpoints_are_kept_in_the_order_of_their_events():
@@ -144,7 +149,7 @@ def test_checkpoints_are_kept_in_the_order_of_their_events():
 
 
 @pytest.mark.parametrize(
-    ("category", "lost", "failed"),
+    ("category", "is_lost", "is_failed"),
     [
         ("dropped_pair", True, True),
         ("cancelled", True, False),
@@ -152,13 +157,13 @@ def test_checkpoints_are_kept_in_the_order_of_their_events():
         ("worker_death", False, False),
     ],
 )
-def test_an_incident_changes_the_state_of_its_run(category, lost, failed):
+def test_an_incident_changes_the_state_of_its_run(category, is_lost, is_failed):
     history = begin(planted_effect()[0])
     entry = Incident(category=category, run_name="shaped/2", detail="", confounder="collapsed entropy")
     for event in (entry, entry, replace(entry, confounder=UNSET)):
         history.add(event)
     run = history.runs["shaped/2"]
-    assert (run.lost, run.failed, run.expected, run.state == "lost") == (lost, failed, not lost, lost)
+    assert (run.lost, run.failed, run.expected, run.state == "lost") == (is_lost, is_failed, not is_lost, is_lost)
     assert run.confounders == {"collapsed entropy"}
     assert len(history.incidents) == 3
     assert not any(
@@ -198,8 +203,8 @@ def with_ref(part, **change):
     """Return the plan or extension with a changed reference of its first run."""
     block, *blocks = part.blocks
     spec, *specs = block.runs
-    changed = replace(block, runs=(replace(spec, ref=replace(spec.ref, **change)), *specs))
-    return replace(part, blocks=(changed, *blocks))
+    changed_block = replace(block, runs=(replace(spec, ref=replace(spec.ref, **change)), *specs))
+    return replace(part, blocks=(changed_block, *blocks))
 
 
 def with_contrast(part, a, b):
@@ -226,15 +231,15 @@ WRONG_PLANS = [
 def evaluation_event(run=REF, **change):
     """Return an evaluation with changes in its last environment."""
     record = next(event.record for event in EVENTS if isinstance(event, RunEvaluated))
-    *first_episodes, last = record.episodes
-    changed = replace(last, result=replace(last.result, **change))
-    return RunEvaluated(record=replace(record, run=run, episodes=(*first_episodes, changed)))
+    *first_episodes, last_episode = record.episodes
+    changed_episode = replace(last_episode, result=replace(last_episode.result, **change))
+    return RunEvaluated(record=replace(record, run=run, episodes=(*first_episodes, changed_episode)))
 
 
 def episode_event(run=REF, **change):
     record = next(event.record for event in EVENTS if isinstance(event, EpisodeRecorded))
-    *first_envs, last = record.envs
-    return EpisodeRecorded(record=replace(record, run=run, envs=(*first_envs, replace(last, **change))))
+    *first_envs, last_env = record.envs
+    return EpisodeRecorded(record=replace(record, run=run, envs=(*first_envs, replace(last_env, **change))))
 
 
 def incident_of(name, category="restart"):
@@ -270,13 +275,13 @@ REFUSED = [
 
 @pytest.mark.parametrize(("events", "text"), REFUSED)
 def test_a_journal_with_an_impossible_event_is_refused(events, text):
-    with pytest.raises(Inconsistent) as refused:
+    with pytest.raises(Inconsistent) as refusal:
         fold(events)
-    assert str(refused.value) == text
+    assert str(refusal.value) == text
 
 
 def test_the_error_about_an_impossible_event_names_its_line(tmp_path):
     event, text = AFTER_THE_START[0]
-    with pytest.raises(JournalError) as refused:
+    with pytest.raises(JournalError) as refusal:
         load(write(tmp_path / "run", [*EVENTS[:5], event, *EVENTS[5:]]))
-    assert str(refused.value).endswith(f"events.jsonl, line 6: intact, but {text}: not a journal of esper_ab")
+    assert str(refusal.value).endswith(f"events.jsonl, line 6: intact, but {text}: not a journal of esper_ab")

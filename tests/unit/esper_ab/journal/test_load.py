@@ -12,27 +12,27 @@ from esper_ab.journal.lock import JOURNAL_NAME
 
 @pytest.mark.parametrize("events", [one_replicate, three_groups, failed_run])
 def test_loading_a_journal_equals_folding_its_events(tmp_path, events):
-    loaded = load(write(tmp_path / "run", events()))
-    folded = fold(events())
-    assert (loaded.lines, loaded.torn_bytes) == (len(events()), 0)
-    assert loaded.history == folded
-    for name, run in folded.runs.items():
-        columns = loaded.history.runs[name].columns
+    loaded_journal = load(write(tmp_path / "run", events()))
+    folded_history = fold(events())
+    assert (loaded_journal.lines, loaded_journal.torn_bytes) == (len(events()), 0)
+    assert loaded_journal.history == folded_history
+    for name, run in folded_history.runs.items():
+        columns = loaded_journal.history.runs[name].columns
         assert (columns.digests, columns.heads) == (run.columns.digests, run.columns.heads)
         for number in NAMES:
             assert columns.of(number).tobytes() == run.columns.of(number).tobytes()
-        assert records_of(loaded.history.runs[name]) == records_of(run)
+        assert records_of(loaded_journal.history.runs[name]) == records_of(run)
 
 
 def test_a_torn_tail_does_not_hide_earlier_damage(tmp_path):
     experiment_dir = write(tmp_path / "run", one_replicate())
     path = experiment_dir / JOURNAL_NAME
     data = path.read_bytes()
-    *whole, last = data.splitlines(keepends=True)
+    *whole, last_line = data.splitlines(keepends=True)
     path.write_bytes(data[:-5])
-    loaded = load(experiment_dir)
-    assert (loaded.lines, loaded.torn_bytes) == (len(whole), len(last) - 5)
-    assert loaded.history == fold(one_replicate()[:-1])
+    loaded_journal = load(experiment_dir)
+    assert (loaded_journal.lines, loaded_journal.torn_bytes) == (len(whole), len(last_line) - 5)
+    assert loaded_journal.history == fold(one_replicate()[:-1])
     offset = data.rindex(b'"kind":"episode"', 0, data.rindex(b'"kind":"episode"'))
     path.write_bytes(data[:offset] + b'"kind":"Episode"' + data[offset + 16 : -50])
     number = data[:offset].count(b"\n") + 1

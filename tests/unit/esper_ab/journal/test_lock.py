@@ -58,9 +58,9 @@ def test_a_damaged_lock_file_still_keeps_other_writers_out(tmp_path):
     path = tmp_path / LOCK_NAME
     whole = path.read_bytes()
     for bit in range(8 * len(whole)):
-        flipped = bytearray(whole)
-        flipped[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(flipped)
+        flipped_lock = bytearray(whole)
+        flipped_lock[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped_lock)
         assert str(holder(tmp_path)) == "another process"
     with pytest.raises(UsageError, match="in use by"):
         Lock(tmp_path)
@@ -78,42 +78,42 @@ def test_a_removed_lock_file_does_not_release_the_lock(tmp_path):
     for _ in range(2):  # the first try leaves a new .lock behind
         (tmp_path / LOCK_NAME).unlink()
         assert holder(tmp_path) is not None
-        for second in (take_up, Journal, Lock, repair):
+        for lock_writer in (take_up, Journal, Lock, repair):
             with pytest.raises(UsageError, match=WITHOUT_NAME):
-                second(tmp_path)
+                lock_writer(tmp_path)
         assert str(holder(tmp_path)) == "another process"
     complete(journal, EVENTS[1:])
     assert holder(tmp_path) is None
-    reopened, events = take_up(tmp_path)
+    reopened_journal, events = take_up(tmp_path)
     assert events == EVENTS
     (tmp_path / LOCK_NAME).unlink()
     with pytest.raises(UsageError, match=WITHOUT_NAME):
         take_up(tmp_path)
-    reopened.close()
+    reopened_journal.close()
 
 
 def test_a_lock_file_removed_during_locking_is_created_again(tmp_path, monkeypatch):
     """Two processes may lock two files of this name, of which only one is still in the directory."""
     flock = fcntl.flock
-    removed = []
+    removed_files = []
 
     def remove_first(descriptor, operation):
-        if not removed:
-            removed.append((tmp_path / LOCK_NAME).unlink())
+        if not removed_files:
+            removed_files.append((tmp_path / LOCK_NAME).unlink())
         flock(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", remove_first)
     lock = Lock(tmp_path)
     monkeypatch.undo()
-    assert removed
+    assert removed_files
     assert is_held_here(tmp_path)
     lock.close()
 
 
 def test_a_user_with_read_access_cannot_block_the_writer(path):
-    for_reading = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0)
+    read_lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, 0, 0, 0)
     with path.open("rb") as reader:
-        fcntl.fcntl(reader, fcntl.F_OFD_SETLK, for_reading)
+        fcntl.fcntl(reader, fcntl.F_OFD_SETLK, read_lock)
         fcntl.flock(reader, fcntl.LOCK_EX)
         assert holder(path.parent) is None
         journal, events = take_up(path.parent)
@@ -126,11 +126,15 @@ def test_a_user_with_read_access_cannot_block_the_writer(path):
 LINE = '{{"pid":{pid},"host":"{host}","started":{started},"since":"2026-01-01T00:00:00+00:00"}}\n'
 
 
-def lock_as_a_reader(folder, mode, **named):
+def lock_as_a_reader(folder, mode, **holder_fields):
     """Write a `.lock` with this mode that names a process, and lock it through a read-only descriptor."""
     path = folder / LOCK_NAME
-    own = LINE.format(**{"host": socket.gethostname(), "pid": 2**22 + 7, "started": 1, **named}).encode().rstrip(b"\n")
-    path.write_bytes(b"%b %08x\n" % (own, zlib.crc32(own)))
+    holder_line = (
+        LINE.format(**{"host": socket.gethostname(), "pid": 2**22 + 7, "started": 1, **holder_fields})
+        .encode()
+        .rstrip(b"\n")
+    )
+    path.write_bytes(b"%b %08x\n" % (holder_line, zlib.crc32(holder_line)))
     path.chmod(mode)
     reader = path.open("rb")
     fcntl.flock(reader, fcntl.LOCK_EX)
@@ -150,7 +154,7 @@ def test_a_reader_of_an_old_lock_file_cannot_block_its_owner(path):
 
 
 @pytest.mark.parametrize(
-    ("mode", "named", "words"),
+    ("mode", "holder_fields", "words"),
     [
         (0o600, {}, "another process;"),  # nobody else can have it; the one that it names is gone and holds nothing
         (0o644, {"host": "another-host"}, "on another-host since"),  # its holder may run there
@@ -158,8 +162,8 @@ def test_a_reader_of_an_old_lock_file_cannot_block_its_owner(path):
     ],
     ids=["only ours", "elsewhere", "alive"],
 )
-def test_a_lock_is_respected_if_it_may_belong_to_a_writer(path, mode, named, words):
-    with lock_as_a_reader(path.parent, mode, **named), pytest.raises(UsageError, match=f"in use by .*{words}"):
+def test_a_lock_is_respected_if_it_may_belong_to_a_writer(path, mode, holder_fields, words):
+    with lock_as_a_reader(path.parent, mode, **holder_fields), pytest.raises(UsageError, match=f"in use by .*{words}"):
         Lock(path.parent)
     Lock(path.parent).close()
 
@@ -167,7 +171,7 @@ def test_a_lock_is_respected_if_it_may_belong_to_a_writer(path, mode, named, wor
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 def test_other_users_can_see_that_an_experiment_is_running():
     """That user cannot open .lock, so the holder is not named."""
-    ask = (
+    script = (
         "import os, sys, pathlib; from esper_ab.journal.lock import holder\n"
         "os.setgid(65534), os.setuid(65534); print(holder(pathlib.Path(sys.argv[1])))"
     )
@@ -175,7 +179,7 @@ def test_other_users_can_see_that_an_experiment_is_running():
         Path(folder).chmod(0o755)
 
         def ask_as_nobody():
-            return subprocess.check_output([sys.executable, "-c", ask, folder], text=True).strip()
+            return subprocess.check_output([sys.executable, "-c", script, folder], text=True).strip()
 
         journal = Journal(Path(folder), fixed_clock)
         assert ask_as_nobody() == "another process"
@@ -194,9 +198,9 @@ def test_other_users_can_see_that_an_experiment_is_running():
 )
 def test_the_error_about_a_failed_lock_names_the_file(tmp_path, monkeypatch, call, number, kind, words):
     monkeypatch.setattr(os if call == "pwrite" else fcntl, call, failing(number))
-    with pytest.raises(kind) as refused:
+    with pytest.raises(kind) as refusal:
         Journal(tmp_path)
-    assert f"{tmp_path}/{words}" in str(refused.value)
+    assert f"{tmp_path}/{words}" in str(refusal.value)
 
 
 def test_a_file_system_without_locks_reports_no_holder(path, monkeypatch):
@@ -228,8 +232,8 @@ def test_the_holder_locks_the_whole_journal(tmp_path):
     journal = Journal(tmp_path)
     with (tmp_path / JOURNAL_NAME).open("r+b") as file:
         for start, length in ((0, 1), (1, 1), (1 << 20, 1), (1 << 20, 0)):
-            conflicting = struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_OFD_GETLK, write_lock(start, length)))
-            assert conflicting[:4] == (fcntl.F_WRLCK, os.SEEK_SET, 0, 0)
+            conflicting_lock = struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_OFD_GETLK, write_lock(start, length)))
+            assert conflicting_lock[:4] == (fcntl.F_WRLCK, os.SEEK_SET, 0, 0)
     journal.close()
 
 
@@ -246,17 +250,17 @@ def count_descriptors():
 )
 def test_locking_does_not_write_through_a_symbolic_link(path, tmp_path_factory, name, remedy):
     folder = path.parent
-    elsewhere = tmp_path_factory.mktemp("elsewhere") / name
+    outside_path = tmp_path_factory.mktemp("elsewhere") / name
     (folder / name).touch()
-    (folder / name).rename(elsewhere)
-    (folder / name).symlink_to(elsewhere)
+    (folder / name).rename(outside_path)
+    (folder / name).symlink_to(outside_path)
     open_before = count_descriptors()
-    contents = elsewhere.read_bytes()
+    contents = outside_path.read_bytes()
     for take in (Lock, take_up):
-        with pytest.raises(UsageError) as refused:
+        with pytest.raises(UsageError) as refusal:
             take(folder)
-        assert str(refused.value) == f"{folder / name} is a symbolic link: {remedy}"
-    assert elsewhere.read_bytes() == contents
+        assert str(refusal.value) == f"{folder / name} is a symbolic link: {remedy}"
+    assert outside_path.read_bytes() == contents
     assert count_descriptors() == open_before
     assert holder(folder) is None, "nobody has it"
 
@@ -270,38 +274,38 @@ def test_a_folder_at_the_path_of_the_journal_is_reported(tmp_path):
 
 def test_closed_journals_leave_no_descriptor_open(tmp_path, journal_bytes):
     """Closed journals, refused journals and `holder` leave none open."""
-    used = tmp_path / "used"
-    free = tmp_path / "free"
-    damaged = tmp_path / "damaged"
-    for folder in (used, free, damaged):
+    used_folder = tmp_path / "used"
+    free_folder = tmp_path / "free"
+    damaged_folder = tmp_path / "damaged"
+    for folder in (used_folder, free_folder, damaged_folder):
         folder.mkdir()
-    (damaged / JOURNAL_NAME).write_bytes(b"x" + journal_bytes[1:])
+    (damaged_folder / JOURNAL_NAME).write_bytes(b"x" + journal_bytes[1:])
     open_before = count_descriptors()
-    journal = Journal(used)
+    journal = Journal(used_folder)
     assert count_descriptors() == open_before + 3
     for take in (Lock, Journal, take_up):
         with pytest.raises(UsageError, match="in use by"):
-            take(used)
-    assert holder(used) is not None
+            take(used_folder)
+    assert holder(used_folder) is not None
     assert count_descriptors() == open_before + 3
     journal.close()
-    assert holder(used) is None
+    assert holder(used_folder) is None
     with pytest.raises(UsageError, match="choose another name"):
-        Journal(used)
+        Journal(used_folder)
     with pytest.raises(JournalError, match="line 1"):
-        take_up(damaged)
+        take_up(damaged_folder)
     for _ in range(2):
-        Lock(free).close()
+        Lock(free_folder).close()
     assert count_descriptors() == open_before
 
 
 def test_closing_a_lock_twice_does_not_release_a_later_lock(tmp_path):
     lock = Lock(tmp_path)
     lock.close()
-    second = Lock(tmp_path)
+    second_lock = Lock(tmp_path)
     lock.close()
     assert is_held_here(tmp_path)
-    second.close()
+    second_lock.close()
 
 
 def test_the_lock_file_names_process_host_and_cluster_job(tmp_path, monkeypatch):
@@ -309,11 +313,11 @@ def test_the_lock_file_names_process_host_and_cluster_job(tmp_path, monkeypatch)
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", json.dumps({"metadata": {"job_submission_id": "raysubmit_7"}}))
     (tmp_path / LOCK_NAME).write_bytes(b"x" * 1000)  # an older and longer line
     lock = Lock(tmp_path)
-    named = holder(tmp_path)
+    lock_holder = holder(tmp_path)
     lock.close()
-    assert (named.host, named.started) == (socket.gethostname(), process_started(os.getpid()))
-    assert (named.slurm_job, named.ray_job) == ("4711", "raysubmit_7")
-    assert str(named) == f"process {os.getpid()} on {socket.gethostname()} since {named.since}"
+    assert (lock_holder.host, lock_holder.started) == (socket.gethostname(), process_started(os.getpid()))
+    assert (lock_holder.slurm_job, lock_holder.ray_job) == ("4711", "raysubmit_7")
+    assert str(lock_holder) == f"process {os.getpid()} on {socket.gethostname()} since {lock_holder.since}"
     assert str(UNNAMED) == "another process"
     assert len((tmp_path / LOCK_NAME).read_bytes().splitlines()) == 1
 

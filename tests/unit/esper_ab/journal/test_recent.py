@@ -14,13 +14,13 @@ from esper_ab.journal.recent import DifferenceNow, differences_now, evaluation_w
 def test_the_live_numbers_of_a_group_average_five_recent_episodes():
     events = planted_effect()
     history = fold(events)
-    newest = records_of(history.runs["shaped/5"])[-5:]
+    newest_records = records_of(history.runs["shaped/5"])[-5:]
     group = group_now(history, "shaped")
     assert (group.group, group.episodes, group.of_episodes) == ("shaped", 6 * 8, 6 * 8)
-    assert group.outcome == pytest.approx(sum(map(mean_outcome, newest)) / 5)
-    assert group.entropy == pytest.approx(sum(record.ppo.entropy for record in newest) / 5)
+    assert group.outcome == pytest.approx(sum(map(mean_outcome, newest_records)) / 5)
+    assert group.entropy == pytest.approx(sum(record.ppo.entropy for record in newest_records) / 5)
     assert group.seconds == TIMING.total_s
-    rewards = [sum(env.reward_sum for env in record.envs) / len(record.envs) for record in newest]
+    rewards = [sum(env.reward_sum for env in record.envs) / len(record.envs) for record in newest_records]
     assert group.reward == pytest.approx(sum(rewards) / 5)
 
 
@@ -33,9 +33,9 @@ def test_a_group_without_an_episode_has_no_live_numbers():
 def test_progress_does_not_include_episodes_of_lost_runs():
     """Otherwise a complete group would show fewer episodes done than planned."""
     events = with_last_run_given_up(planted_effect())
-    lost = next(run for run in fold(events).runs.values() if run.lost)
-    group = group_now(fold(events), lost.ref.group_id)
-    assert len(lost.columns) == 8
+    lost_run = next(run for run in fold(events).runs.values() if run.lost)
+    group = group_now(fold(events), lost_run.ref.group_id)
+    assert len(lost_run.columns) == 8
     assert (group.episodes, group.of_episodes) == (5 * 8, 5 * 8)
 
 
@@ -71,11 +71,11 @@ def test_the_evaluation_of_a_learner_has_an_additional_greedy_round(controller, 
 def test_the_working_time_is_that_of_the_busiest_lane():
     events = planted_effect()
     assert worked_s(begin(events[0])) == 0.0
-    ready = next(place for place, event in enumerate(events) if isinstance(event, RunReady))
-    assert worked_s(fold(events[:ready])) == 0.0
-    events[ready] = replace(events[ready], warm_up_s=1000.0)
+    ready_index = next(place for place, event in enumerate(events) if isinstance(event, RunReady))
+    assert worked_s(fold(events[:ready_index])) == 0.0
+    events[ready_index] = replace(events[ready_index], warm_up_s=1000.0)
     history = fold(events)
-    lane = history.runs[events[ready].run.name].ref.device
+    lane = history.runs[events[ready_index].run.name].ref.device
     runs = [run for run in history.runs.values() if run.ref.device == lane]
-    longest = sum(run.warm_up_s + 8 * TIMING.total_s + run.evaluation.timing.total_s for run in runs)
-    assert worked_s(history) == pytest.approx(longest)
+    longest_time = sum(run.warm_up_s + 8 * TIMING.total_s + run.evaluation.timing.total_s for run in runs)
+    assert worked_s(history) == pytest.approx(longest_time)

@@ -43,10 +43,10 @@ def test_a_launcher_without_devices_keeps_the_planned_lane():
 
 def test_cpu_lanes_cannot_exceed_the_cores_of_cluster_nodes():
     local_launcher = launcher("cpu", "", "n1", "n2")
-    three = [lane(f"cpu:{place}") for place in range(3)]
-    local_launcher.check_lanes(three)
+    three_lanes = [lane(f"cpu:{place}") for place in range(3)]
+    local_launcher.check_lanes(three_lanes)
     local_launcher.nodes = (Node(name="n1", cores=1), Node(name="n2", cores=1))
     with pytest.raises(UsageError, match=r"on cpu:2: there is no cpu:2 now, only cpu:0 to cpu:1; use as many"):
-        local_launcher.check_lanes(three)
+        local_launcher.check_lanes(three_lanes)
     with pytest.raises(UsageError, match=r"on cuda:0: there is no cuda:0 now, nor any other of its kind"):
         local_launcher.check_lanes([lane("cuda:0")])

@@ -14,9 +14,9 @@ def lane(*devices, place=None):
 
 
 def test_a_gpu_lane_also_requests_a_core():
-    two = [lane("cpu:0", "cpu:1"), lane("cuda:0", "cuda:3")]
-    assert bundles(two) == [{"CPU": 2}, {"GPU": 2, "CPU": 1}]
-    assert parts(two) == {"cpu:0+cpu:1": (0, {"CPU": 2}), "cuda:0+cuda:3": (1, {"GPU": 2, "CPU": 1})}
+    two_lanes = [lane("cpu:0", "cpu:1"), lane("cuda:0", "cuda:3")]
+    assert bundles(two_lanes) == [{"CPU": 2}, {"GPU": 2, "CPU": 1}]
+    assert parts(two_lanes) == {"cpu:0+cpu:1": (0, {"CPU": 2}), "cuda:0+cuda:3": (1, {"GPU": 2, "CPU": 1})}
 
 
 def test_lanes_on_the_same_devices_share_one_bundle():
@@ -39,14 +39,14 @@ def test_parts_of_a_bundle_are_valid_ray_amounts(count, devices, kind):
     devices = devices if kind == "cpu" else 1
     lanes = [lane(*(f"{kind}:{number}" for number in range(devices)), place=place) for place in range(count)]
     (bundle,) = bundles(lanes)
-    for resource, available in bundle.items():
+    for resource, capacity in bundle.items():
         amounts = [part[resource] for _, part in parts(lanes).values()]
-        assert sum(round(part * 10_000) for part in amounts) <= available * 10_000
+        assert sum(round(part * 10_000) for part in amounts) <= capacity * 10_000
         assert all(part == int(part) if part > 1 else part > 0 for part in amounts)
 
 
 @pytest.mark.parametrize(
-    ("assigned", "visible", "uuids"),
+    ("assigned_gpus", "visible_variable", "uuids"),
     [
         (["1"], None, ["GPU-b"]),  # by their number among the node's
         (["2"], "2,3", ["GPU-a"]),  # by their number in what the node offers
@@ -56,10 +56,12 @@ def test_parts_of_a_bundle_are_valid_ray_amounts(count, devices, kind):
         (["GPU-b"], None, ["GPU-b"]),
     ],
 )
-def test_gpus_assigned_by_ray_are_matched_with_those_of_the_preflight(assigned, visible, uuids):
-    assert uuids_of(assigned, visible, ["GPU-a", "GPU-b"]) == uuids
+def test_gpus_assigned_by_ray_are_matched_with_those_of_the_preflight(assigned_gpus, visible_variable, uuids):
+    assert uuids_of(assigned_gpus, visible_variable, ["GPU-a", "GPU-b"]) == uuids
 
 
-@pytest.mark.parametrize(("assigned", "visible"), [(["2"], None), (["4"], "2,3,4"), (["GPU-c"], None), (["0"], "2,3")])
-def test_gpus_unknown_to_the_preflight_are_not_matched(assigned, visible):
-    assert uuids_of(assigned, visible, ["GPU-a", "GPU-b"]) == []
+@pytest.mark.parametrize(
+    ("assigned_gpus", "visible_variable"), [(["2"], None), (["4"], "2,3,4"), (["GPU-c"], None), (["0"], "2,3")]
+)
+def test_gpus_unknown_to_the_preflight_are_not_matched(assigned_gpus, visible_variable):
+    assert uuids_of(assigned_gpus, visible_variable, ["GPU-a", "GPU-b"]) == []

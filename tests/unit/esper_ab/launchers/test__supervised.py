@@ -46,9 +46,9 @@ class SupervisedLauncher(Launcher):
 
     def start(self, order):
         node = NODES[int(order.worker.removeprefix("w")) % 2]
-        current = self.supervisors.get(node)
-        if current is None or not current.is_reliable:
-            self._replaced += [] if current is None else [current]
+        supervisor = self.supervisors.get(node)
+        if supervisor is None or not supervisor.is_reliable:
+            self._replaced += [] if supervisor is None else [supervisor]
             self.supervisors[node] = NodeSupervisor(
                 node, partial(PipedSupervisor, isolated_command(supervisors.__file__))
             )
@@ -190,18 +190,18 @@ def test_the_coordinator_does_not_wait_for_a_lost_supervisor(tmp_path):
     waited_s = []
 
     @contextmanager
-    def timed():
-        began = time.monotonic()
+    def timer():
+        begin_s = time.monotonic()
         yield
-        waited_s.append(time.monotonic() - began)
+        waited_s.append(time.monotonic() - begin_s)
 
     script = f"for i in $(seq {count}); do read -r order; done; sleep 600 >&- & echo no more room >&2"
     with started_supervisor("sh", "-c", script) as supervisor:
         workers = [supervisor.start(order_for(tmp_path, f"w{number:02}"), "") for number in range(count)]
         while workers[0].exitcode is None:
-            with timed():
+            with timer():
                 workers[0].join(0.01)
-        with timed():
+        with timer():
             workers.append(supervisor.start(order_for(tmp_path, "w99"), ""))
         assert max(waited_s) < 0.8
         assert {worker.exitcode for worker in workers} == {-signal.SIGKILL}

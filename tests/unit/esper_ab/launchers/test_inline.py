@@ -29,22 +29,22 @@ sys.exit(main())
     ],
 )
 def test_an_abandoned_thread_does_not_change_the_exit_status_of_a_command(tmp_path, arguments, status, output):
-    done = python("-c", GIVEN_UP, tmp_path, *arguments)
-    assert done.returncode == status, done.stderr
-    assert done.stdout.startswith(output)
-    assert "torn down" not in done.stdout
-    assert bool(done.stderr) == bool(status)
+    process = python("-c", GIVEN_UP, tmp_path, *arguments)
+    assert process.returncode == status, process.stderr
+    assert process.stdout.startswith(output)
+    assert "torn down" not in process.stdout
+    assert bool(process.stderr) == bool(status)
 
 
 @pytest.fixture
 def two_descriptors_free():
     """Leave two descriptors free: one for the end of the worker, and one too few for the exchange of its key."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    free = [os.open(os.devnull, os.O_RDONLY) for _ in range(2)]
-    for descriptor in free:
+    descriptors = [os.open(os.devnull, os.O_RDONLY) for _ in range(2)]
+    for descriptor in descriptors:
         os.close(descriptor)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(free) + 1, limits[1]))
-    yield free
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(descriptors) + 1, limits[1]))
+    yield descriptors
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 

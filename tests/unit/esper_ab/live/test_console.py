@@ -33,16 +33,16 @@ def test_waiting_messages_are_shown_only_on_capable_terminals(monkeypatch, strea
     assert sys.stderr.getvalue() == expected
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_stderr_of_a_killed_process_is_complete(tmp_path, unbuffered):
+@pytest.mark.parametrize("unbuffered_flag", ["", "1"])
+def test_stderr_of_a_killed_process_is_complete(tmp_path, unbuffered_flag):
     """With PYTHONUNBUFFERED, which container images set, and without."""
     program = (
         "import os, pathlib, sys\nfrom esper_ab.live.console import outlive_terminal\n"
         "outlive_terminal(pathlib.Path(sys.argv[1]))\nsys.stderr.write('warning: no room\\n')\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    completed = children.python("-c", program, tmp_path, PYTHONUNBUFFERED=unbuffered)
-    assert (completed.returncode, completed.stderr) == (-9, "warning: no room\n")
+    process = children.python("-c", program, tmp_path, PYTHONUNBUFFERED=unbuffered_flag)
+    assert (process.returncode, process.stderr) == (-9, "warning: no room\n")
 
 
 REDRAWS_ON_A_FULL_TERMINAL = r"""

@@ -61,9 +61,9 @@ def test_following_does_not_wait_for_the_report_of_an_ended_process(trained, mon
 
 
 @pytest.mark.parametrize("command", [("status",), ("list",)])
-@pytest.mark.parametrize("before", ["no report", "a report of fewer seeds"])
-def test_following_names_the_process_that_writes_the_report(trained, command, before):
-    if before != "no report":
+@pytest.mark.parametrize("state_before", ["no report", "a report of fewer seeds"])
+def test_following_names_the_process_that_writes_the_report(trained, command, state_before):
+    if state_before != "no report":
         build_report(trained)
         text = (trained / VERDICT).read_text()
         (trained / VERDICT).write_text(text.replace('"replicates": 6', '"replicates": 5'))

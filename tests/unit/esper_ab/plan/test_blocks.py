@@ -32,15 +32,15 @@ shapes = st.tuples(
 
 @given(shapes)
 def test_every_block_has_each_group_once(shape: tuple[int, int, int, int, str]) -> None:
-    n, replicates, gpus, per_run, placement = shape
+    n, replicates, gpus, devices_per_run, placement = shape
     names = tuple("abcde"[:n])
-    asked = experiment(names, seeds=replicates, devices_per_run=per_run, placement=placement)
+    request = experiment(names, seeds=replicates, devices_per_run=devices_per_run, placement=placement)
     this_machine = machine(gpus=gpus)
-    if gpus < per_run * (n if placement == "spread" else 1):
+    if gpus < devices_per_run * (n if placement == "spread" else 1):
         with pytest.raises(UsageError):
-            planned(asked, this_machine)
+            planned(request, this_machine)
         return
-    plan = planned(asked, this_machine)
+    plan = planned(request, this_machine)
     assert [block.replicate for block in plan.blocks] == list(range(replicates))
     lanes = {lane.name: lane for lane in plan.lanes}
     assert len(lanes) == len(plan.lanes)
@@ -50,15 +50,20 @@ def test_every_block_has_each_group_once(shape: tuple[int, int, int, int, str]) 
     by_set: dict[frozenset[str], list[tuple[str, ...]]] = {}
     for block in plan.blocks:
         assert sorted(run.ref.group_id for run in block.runs) == sorted(names)
-        used = [run.ref.device for run in block.runs]
-        assert len(set(used)) == n
+        used_devices = [run.ref.device for run in block.runs]
+        assert len(set(used_devices)) == n
         by_lane = sorted(block.runs, key=lambda run: run.ref.device)
-        by_set.setdefault(frozenset(used), []).append(tuple(run.ref.group_id for run in by_lane))
+        by_set.setdefault(frozenset(used_devices), []).append(tuple(run.ref.group_id for run in by_lane))
         for run in block.runs:
             counts = Counter(run.env_devices)
             assert set(counts) == set(lanes[run.ref.device].devices)
             assert max(counts.values()) - min(counts.values()) <= 1
-    assert not any(first & second for first in by_set for second in by_set if first != second)
+    assert not any(
+        first_devices & second_devices
+        for first_devices in by_set
+        for second_devices in by_set
+        if first_devices != second_devices
+    )
     for orders in by_set.values():
         for lane in range(n):
             counts = Counter(groups[lane] for groups in orders)
@@ -71,8 +76,8 @@ def test_every_block_has_each_group_once(shape: tuple[int, int, int, int, str]) 
 @pytest.mark.parametrize("sets", [1, 2])
 def test_positions_are_drawn_at_random_if_there_are_too_many_groups(n: int, replicates: int, sets: int) -> None:
     names = tuple(f"g{i}" for i in range(n))
-    asked = experiment(names, seeds=replicates, control="g0")
-    plan, other_plan = (planned(replace(asked, rng_seed=seed), machine(gpus=sets * n)) for seed in (1, 2))
+    request = experiment(names, seeds=replicates, control="g0")
+    plan, other_plan = (planned(replace(request, rng_seed=seed), machine(gpus=sets * n)) for seed in (1, 2))
     assert plan.design.positions_drawn
     assert any("are drawn at random" in note for note in plan.notes)
     by_lane: dict[str, Counter[str]] = {}
@@ -80,8 +85,10 @@ def test_positions_are_drawn_at_random_if_there_are_too_many_groups(n: int, repl
         for run in block.runs:
             by_lane.setdefault(run.ref.device, Counter())[run.ref.group_id] += 1
     assert max(max(counts.values()) for counts in by_lane.values()) <= -(-replicates // n)
-    first, second = ([run.ref.group_id for run in drawn.blocks[0].runs] for drawn in (plan, other_plan))
-    assert first != second
+    first_order, second_order = (
+        [run.ref.group_id for run in drawn_plan.blocks[0].runs] for drawn_plan in (plan, other_plan)
+    )
+    assert first_order != second_order
 
 
 @settings(max_examples=20)
@@ -94,14 +101,16 @@ def test_at_every_look_comparisons_can_be_separated_from_lanes(
     plan = planned(experiment(tuple("abcdef"[:n]), seeds=replicates, placement=placement), machine(gpus=gpus))
     for look in plan.design.looks:
         for contrast in plan.design.comparisons:
-            places = [
+            place_pairs = [
                 tuple(
                     next(run.ref.device for run in block.runs if run.ref.group_id == name)
                     for name in (contrast.a, contrast.b)
                 )
                 for block in plan.blocks[:look]
             ]
-            assert identified([{"a": (first,), "b": (second,)} for first, second in places])
+            assert identified(
+                [{"a": (first_place,), "b": (second_place,)} for first_place, second_place in place_pairs]
+            )
 
 
 def test_start_order_and_lanes_of_groups_alternate_between_blocks() -> None:
@@ -150,7 +159,7 @@ def test_environments_are_distributed_over_the_devices_of_a_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("most", "placement", "lanes"),
+    ("parallel_limit", "placement", "lanes"),
     [
         (0, "spread", 8),
         (8, "spread", 8),
@@ -162,19 +171,19 @@ def test_environments_are_distributed_over_the_devices_of_a_run() -> None:
         (1, "alternate", 2),
     ],
 )
-def test_max_parallel_limits_the_number_of_concurrent_runs(most: int, placement: str, lanes: int) -> None:
+def test_max_parallel_limits_the_number_of_concurrent_runs(parallel_limit: int, placement: str, lanes: int) -> None:
     """If runs take turns, only one lane of a block works at a time."""
-    plan = planned(experiment(seeds=40, max_parallel=most, placement=placement), machine(0, gpus=8))
+    plan = planned(experiment(seeds=40, max_parallel=parallel_limit, placement=placement), machine(0, gpus=8))
     assert len(plan.lanes) == lanes
-    busy = len(plan.lanes) // (2 if placement in ("alternate", "sequence") else 1)
-    assert not most or busy <= most
+    parallel_runs = len(plan.lanes) // (2 if placement in ("alternate", "sequence") else 1)
+    assert not parallel_limit or parallel_runs <= parallel_limit
 
 
 TRAINED = {"task": "trainer:mine", "trainer": "mine.py", "margin": 1.0, "outcome_better": "lower"}
 
 
 @pytest.mark.parametrize(
-    ("seeds", "most", "changes", "lanes", "why"),
+    ("seeds", "parallel_limit", "changes", "lanes", "reason"),
     [
         (64, 32, {}, 32, ""),
         (64, 0, {}, 2, ""),
@@ -185,33 +194,35 @@ TRAINED = {"task": "trainer:mine", "trainer": "mine.py", "margin": 1.0, "outcome
     ],
 )
 def test_a_note_explains_if_trainer_runs_use_fewer_lanes_than_allowed(
-    seeds: int, most: int, changes: dict[str, object], lanes: int, why: str
+    seeds: int, parallel_limit: int, changes: dict[str, object], lanes: int, reason: str
 ) -> None:
     """More lanes than cores are useful because a trainer may wait for something else than a core."""
-    asked = replace(experiment(("slow", "fast"), seeds=seeds, max_parallel=most), **TRAINED, **changes)
-    plan = planned(asked, rehearsed())
+    request = replace(experiment(("slow", "fast"), seeds=seeds, max_parallel=parallel_limit), **TRAINED, **changes)
+    plan = planned(request, rehearsed())
     assert len(plan.lanes) == lanes
     limiting_notes = [note for note in plan.notes[: plan.limits] if note.startswith("--max-parallel")]
-    assert len(limiting_notes) == bool(why)
-    assert not why or re.search(f"{most}: {lanes} runs train at a time, because .*{why}", limiting_notes[0])
+    assert len(limiting_notes) == bool(reason)
+    assert not reason or re.search(
+        f"{parallel_limit}: {lanes} runs train at a time, because .*{reason}", limiting_notes[0]
+    )
 
 
 def test_growth_runs_have_at_most_one_lane_per_core() -> None:
     plan = planned(experiment(seeds=40, max_parallel=32), machine(4))
     assert len(plan.lanes) == 4
     assert any("32: 4 runs train at a time, because there are 4 devices" in note for note in plan.notes[: plan.limits])
-    few = planned(experiment(seeds=1, max_parallel=32), machine(4))
-    assert any("2 runs train at a time, because there are 2 runs" in note for note in few.notes)
+    small_plan = planned(experiment(seeds=1, max_parallel=32), machine(4))
+    assert any("2 runs train at a time, because there are 2 runs" in note for note in small_plan.notes)
 
 
 def test_a_note_warns_of_runs_that_may_exceed_gpu_memory() -> None:
     """Runs that share a GPU are summed up; the environments of a run are split over its devices; CPUs do not count."""
-    large = replace(TASK, host_values=16_384)
+    large_task = replace(TASK, host_values=16_384)
 
     def has_warning(gpu_gib: float, **changes: object) -> bool:
         gpus = [Device(name=f"cuda:{i}", title="", uuid=f"GPU-{i}", memory_bytes=int(gpu_gib * 2**30)) for i in (0, 1)]
         cores = [Device(name="cpu:0", title="", uuid="", memory_bytes=1)]
-        this_machine = machine(gpus=2, devices=(*gpus, *cores), tasks=(large,))
+        this_machine = machine(gpus=2, devices=(*gpus, *cores), tasks=(large_task,))
         notes = planned(experiment(n_envs=64, **changes), this_machine).notes
         return any("may need about" in note and note.startswith("cuda:0 has ") for note in notes)
 
@@ -236,28 +247,28 @@ def test_a_cpu_run_is_planned_despite_an_unusable_gpu() -> None:
 
 def test_a_plan_contains_given_remarks_and_the_run_sd() -> None:
     this_machine = machine()
-    plain = planned(experiment(), this_machine)
-    plan = make_plan(plain.experiment, this_machine, remarks=("first.", "second."), run_sd=3.5)[0]
-    assert plan.notes == (*plain.notes, "first.", "second.")
-    assert (plan.run_sd, plain.run_sd) == (3.5, None)
-    assert plan.step_s == plain.step_s == estimate(plan.experiment, plan.lanes, this_machine).step_s > 0.0
-    assert replace(plan, notes=plain.notes, run_sd=None) == plain
+    plain_plan = planned(experiment(), this_machine)
+    plan = make_plan(plain_plan.experiment, this_machine, remarks=("first.", "second."), run_sd=3.5)[0]
+    assert plan.notes == (*plain_plan.notes, "first.", "second.")
+    assert (plan.run_sd, plain_plan.run_sd) == (3.5, None)
+    assert plan.step_s == plain_plan.step_s == estimate(plan.experiment, plan.lanes, this_machine).step_s > 0.0
+    assert replace(plan, notes=plain_plan.notes, run_sd=None) == plain_plan
 
 
 # --- no run depends on another group -------------------------------------------------------------------------------
 
 
-def comparable_specs(plan: Plan, name: str, renamed: str = "") -> list[RunSpec]:
-    """Return the group's RunSpecs without lane and digest; `renamed` is its name in the plan if it has another."""
-    specs = [run for block in plan.blocks for run in block.runs if run.ref.group_id == (renamed or name)]
+def comparable_specs(plan: Plan, name: str, other_name: str = "") -> list[RunSpec]:
+    """Return the group's RunSpecs without lane and digest; `other_name` is its name in the plan if it has another."""
+    specs = [run for block in plan.blocks for run in block.runs if run.ref.group_id == (other_name or name)]
     return [
         replace(
             run,
             experiment_digest="",
             env_devices=(),
             ref=replace(run.ref, device="", group_id=name, name=f"{name}/{run.ref.replicate}"),
-            policy_file=run.policy_file.replace(f"/{renamed or name}/", f"/{name}/"),
-            log_file=run.log_file.replace(f"/{renamed or name}-", f"/{name}-"),
+            policy_file=run.policy_file.replace(f"/{other_name or name}/", f"/{name}/"),
+            log_file=run.log_file.replace(f"/{other_name or name}-", f"/{name}-"),
         )
         for run in specs
     ]
@@ -267,22 +278,28 @@ def comparable_specs(plan: Plan, name: str, renamed: str = "") -> list[RunSpec]:
 def test_adding_or_reordering_groups_does_not_change_other_runs(names: list[str], replicates: int) -> None:
     this_machine = machine(cores=3)
 
-    def plan_of(*chosen: str) -> Plan:
-        return planned(experiment(chosen, seeds=replicates, devices=("cpu:0", "cpu:1", "cpu:2")), this_machine)
+    def plan_of(*group_names: str) -> Plan:
+        return planned(experiment(group_names, seeds=replicates, devices=("cpu:0", "cpu:1", "cpu:2")), this_machine)
 
-    plain = plan_of("a", "b")
-    reordered = plan_of(*names)
-    added = plan_of("a", "b", "d")
+    plain_plan = plan_of("a", "b")
+    reordered_plan = plan_of(*names)
+    longer_plan = plan_of("a", "b", "d")
     for name in ("a", "b"):
-        assert comparable_specs(plain, name) == comparable_specs(reordered, name) == comparable_specs(added, name)
+        assert (
+            comparable_specs(plain_plan, name)
+            == comparable_specs(reordered_plan, name)
+            == comparable_specs(longer_plan, name)
+        )
     assert plan_of(*names).digest == plan_of("a", "b", "c").digest
 
 
 def test_renaming_a_group_changes_only_its_name() -> None:
     a, b = experiment().groups
-    original, renamed = (planned(experiment(groups=(a, second)), machine()) for second in (b, replace(b, name="z")))
-    assert comparable_specs(original, "a") == comparable_specs(renamed, "a")
-    assert comparable_specs(original, "b") == comparable_specs(renamed, "b", renamed="z")
+    original_plan, renamed_plan = (
+        planned(experiment(groups=(a, second_group)), machine()) for second_group in (b, replace(b, name="z"))
+    )
+    assert comparable_specs(original_plan, "a") == comparable_specs(renamed_plan, "a")
+    assert comparable_specs(original_plan, "b") == comparable_specs(renamed_plan, "b", other_name="z")
 
 
 def test_the_digest_depends_on_the_settings_but_not_on_the_name() -> None:
@@ -290,8 +307,8 @@ def test_the_digest_depends_on_the_settings_but_not_on_the_name() -> None:
     digest = planned(experiment(), this_machine).digest
     assert planned(experiment(name="other"), this_machine).digest == digest
     assert planned(experiment(rng_seed=1), this_machine).digest != digest
-    edited = machine(user_rewards=(UserReward(reference="f.py:r", sha256="1", problem=""),))
-    assert make_plan(resolve(experiment(), this_machine, "x", 16), edited)[0].digest != digest
+    edited_machine = machine(user_rewards=(UserReward(reference="f.py:r", sha256="1", problem=""),))
+    assert make_plan(resolve(experiment(), this_machine, "x", 16), edited_machine)[0].digest != digest
 
 
 def test_unpaired_runs_have_the_group_in_their_rng_path() -> None:
@@ -330,8 +347,8 @@ ZEROS = {name: 0.0 for name in PolicySettings.__struct_fields__ if name.startswi
 
 
 def test_notes_describe_the_initial_biases_of_policies() -> None:
-    fixed = group("wait", controller=ControllerSettings(name="wait"))
-    groups = (group("a"), group("b", policy=PolicySettings(**ZEROS)), fixed)
+    fixed_group = group("wait", controller=ControllerSettings(name="wait"))
+    groups = (group("a"), group("b", policy=PolicySettings(**ZEROS)), fixed_group)
     plan = planned(experiment(groups=groups), machine(cores=3))
     text = "\n".join(plan.notes)
     assert "the op head of a starts with the bias germinate +1, set_alpha_target -3, prune -3, advance +1" in text

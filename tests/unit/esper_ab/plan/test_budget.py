@@ -19,8 +19,8 @@ def groups_with_rewards(*modes, **settings):
 @pytest.mark.parametrize(("budget", "episodes"), [("12 x 8", 12), ("60 x 16", 120)])
 def test_the_known_sd_of_pairs_equals_the_number_on_the_evidence_page(budget, episodes):
     (row,) = re.findall(rf"^\| {budget} \| shaped - simplified \| 12 \| [^|]+\| ([\d.]+) ", PAGE.read_text(), re.M)
-    asked = experiment(groups=groups_with_rewards("shaped", "simplified"), n_envs=8, episodes=episodes)
-    plan = planned(asked, machine()).experiment
+    request = experiment(groups=groups_with_rewards("shaped", "simplified"), n_envs=8, episodes=episodes)
+    plan = planned(request, machine()).experiment
     assert known_sd_of_pairs(plan) == float(row)
     assert enough_episodes(plan) == (None if episodes == ENOUGH_EPISODES // 8 else 120)
 

@@ -99,12 +99,12 @@ def test_gpus_unused_by_gymnasium_are_counted_without_suggesting_a_flag() -> Non
 def test_a_plan_of_a_trainer_lists_devices_but_no_environments(
     gpus: int, devices: tuple[str, ...], description: str
 ) -> None:
-    rehearsed = requests.rehearsed()
-    this_machine = requests.machine(gpus=gpus, tasks=rehearsed.tasks, trainer=rehearsed.trainer)
+    rehearsed_machine = requests.rehearsed()
+    this_machine = requests.machine(gpus=gpus, tasks=rehearsed_machine.tasks, trainer=rehearsed_machine.trainer)
     groups = ("slow:trainer.lr=0.1", "fast:trainer.lr=0.2")
-    asked = requests.asked(
+    request = requests.asked(
         group=groups, trainer="mine.py", outcome="error", outcome_better="lower", margin=0.5, devices=devices
     )
-    plan = requests.planned(asked, this_machine)
+    plan = requests.planned(request, this_machine)
     assert describe_devices(plan, this_machine) == description
     assert environments_per_device(plan) == ""

@@ -25,7 +25,7 @@ BATCHES = {"digits": 64, "cifar10": 32}
 
 
 def facts(name: str, train: int, validation: int) -> TaskFacts:
-    adds, values = SHAPES[name]
+    multiply_adds, values = SHAPES[name]
     return TaskFacts(
         name=name,
         title="",
@@ -34,13 +34,13 @@ def facts(name: str, train: int, validation: int) -> TaskFacts:
         sizes=(train, validation, 1),
         sample_values=1,
         host_params=1,
-        host_multiply_adds=adds,
+        host_multiply_adds=multiply_adds,
         host_values=values,
     )
 
 
-def cost_of(asked: AskedExperiment, this_machine: Machine) -> Estimate:
-    plan = planned(asked, this_machine)
+def cost_of(request: AskedExperiment, this_machine: Machine) -> Estimate:
+    plan = planned(request, this_machine)
     return estimate(plan.experiment, plan.lanes, this_machine)
 
 
@@ -48,14 +48,14 @@ def title(episode: dict) -> str:
     return f"{episode['case']['task']}-{episode['case']['n_envs']}-{episode['kernel']}"
 
 
-@pytest.mark.parametrize("measured", HOSTS["episode"], ids=title)
-def test_the_estimate_of_an_episode_is_within_a_factor_of_two_of_the_measurement(measured: dict) -> None:
+@pytest.mark.parametrize("measurement", HOSTS["episode"], ids=title)
+def test_the_estimate_of_an_episode_is_within_a_factor_of_two_of_the_measurement(measurement: dict) -> None:
     """Refit the rates if it is not (`scripts/bench tables`)."""
-    name = measured["case"]["task"]
-    task = facts(name, measured["train_samples"], measured["validation_samples"])
-    rates = TORCH if measured["kernel"] == "torch" else NATIVE
-    estimated_s = measured["steps"] * epoch_s(task, measured["case"]["n_envs"], BATCHES[name], SPEED, rates)
-    assert 0.5 < estimated_s / measured["seconds"]["median"] < 2.0
+    name = measurement["case"]["task"]
+    task = facts(name, measurement["train_samples"], measurement["validation_samples"])
+    rates = TORCH if measurement["kernel"] == "torch" else NATIVE
+    estimated_s = measurement["steps"] * epoch_s(task, measurement["case"]["n_envs"], BATCHES[name], SPEED, rates)
+    assert 0.5 < estimated_s / measurement["seconds"]["median"] < 2.0
 
 
 def test_the_duration_is_proportional_to_episodes_and_steps() -> None:
@@ -65,10 +65,10 @@ def test_the_duration_is_proportional_to_episodes_and_steps() -> None:
         this_machine = machine(cores=12, tasks=(facts("digits", 1024, 384),))
         return cost_of(experiment(**changes), this_machine).duration_s
 
-    once = duration(eval_episodes=8, episodes=2, steps=10, seeds=6, n_envs=8)
-    assert duration(eval_episodes=24, episodes=4, steps=10, seeds=6, n_envs=8) == pytest.approx(2 * once)
-    assert duration(eval_episodes=8, episodes=2, steps=20, seeds=6, n_envs=8) == pytest.approx(2 * once)
-    assert duration(eval_episodes=16, episodes=2, steps=10, seeds=6, n_envs=16) > 1.5 * once
+    single_duration = duration(eval_episodes=8, episodes=2, steps=10, seeds=6, n_envs=8)
+    assert duration(eval_episodes=24, episodes=4, steps=10, seeds=6, n_envs=8) == pytest.approx(2 * single_duration)
+    assert duration(eval_episodes=8, episodes=2, steps=20, seeds=6, n_envs=8) == pytest.approx(2 * single_duration)
+    assert duration(eval_episodes=16, episodes=2, steps=10, seeds=6, n_envs=16) > 1.5 * single_duration
 
 
 def test_several_devices_per_run_do_not_shorten_the_estimate() -> None:
@@ -76,7 +76,7 @@ def test_several_devices_per_run_do_not_shorten_the_estimate() -> None:
 
     def slowdown(this_machine: Machine) -> float:
         experiments = (experiment(devices_per_run=k, n_envs=64, seeds=1) for k in (1, 2))
-        one_device_s, two_devices_s = (cost_of(asked, this_machine).duration_s for asked in experiments)
+        one_device_s, two_devices_s = (cost_of(request, this_machine).duration_s for request in experiments)
         return two_devices_s / one_device_s
 
     assert slowdown(machine(gpus=4)) == pytest.approx(
@@ -86,8 +86,8 @@ def test_several_devices_per_run_do_not_shorten_the_estimate() -> None:
 
 
 def test_two_lanes_on_one_core_take_twice_as_long() -> None:
-    slow, fast = (cost_of(experiment(), machine(cores)).duration_s for cores in (1, 2))
-    assert slow == pytest.approx(2 * fast)
+    slow_duration, fast_duration = (cost_of(experiment(), machine(cores)).duration_s for cores in (1, 2))
+    assert slow_duration == pytest.approx(2 * fast_duration)
 
 
 def test_the_estimated_memory_grows_linearly_with_environments() -> None:
@@ -99,7 +99,7 @@ def test_the_estimated_memory_grows_linearly_with_environments() -> None:
 
 
 def cost_of_environments(
-    *controllers: str, width: int = 0, limit: int = 100, seen: int = 0, **changes: object
+    *controllers: str, width: int = 0, limit: int = 100, seen_steps: int = 0, **changes: object
 ) -> tuple[Estimate, int]:
     """Return the estimate and the number of workers; observations have `width` numbers."""
     name = "gym:CartPole-v1"
@@ -112,11 +112,11 @@ def cost_of_environments(
         step_s=1e-5,
         episode_steps=limit,
         observation_width=width,
-        seen_steps=seen,
+        seen_steps=seen_steps,
     )
     this_machine = machine(rewards=("env",), controllers=("random",), tasks=(task,))
-    asks = asked(*controllers, task=name, n_envs=8, steps=1000, margin=5.0, **changes)
-    return cost_of(asks, this_machine), len(planned(asks, this_machine).lanes)
+    request = asked(*controllers, task=name, n_envs=8, steps=1000, margin=5.0, **changes)
+    return cost_of(request, this_machine), len(planned(request, this_machine).lanes)
 
 
 def memory_of_environments(*controllers: str, **options: object) -> float:
@@ -125,16 +125,16 @@ def memory_of_environments(*controllers: str, **options: object) -> float:
 
 
 def test_the_estimated_duration_follows_the_episode_length_of_the_preflight() -> None:
-    def seconds(seen: int, *sets: str) -> tuple[float, str]:
-        cost, _ = cost_of_environments("env", "random", limit=1000, seen=seen, sets=sets)
+    def seconds(seen_steps: int, *sets: str) -> tuple[float, str]:
+        cost, _ = cost_of_environments("env", "random", limit=1000, seen_steps=seen_steps, sets=sets)
         return cost.duration_s - cost.start_up_s, cost.basis
 
-    longest, basis = seconds(0)
+    longest_duration, basis = seconds(0)
     assert "assuming episodes of 1000 steps; shorter" in basis
-    short, basis = seconds(50)
-    assert longest == pytest.approx(20 * short)
+    short_duration, basis = seconds(50)
+    assert longest_duration == pytest.approx(20 * short_duration)
     assert "assuming episodes of 50 steps, as with random actions; up to 20 times as long if policies last" in basis
-    assert seconds(50, "gym.rollout=resets")[0] == pytest.approx(longest)  # rollouts have a fixed length
+    assert seconds(50, "gym.rollout=resets")[0] == pytest.approx(longest_duration)  # rollouts have a fixed length
 
 
 def test_the_memory_of_learners_includes_their_copies_of_observations(tmp_path: Path) -> None:
@@ -158,26 +158,28 @@ def test_the_memory_of_a_worker_includes_the_largest_learning_policy() -> None:
     def memory(*sets: str) -> int:
         return cost_of(asked("shaped", "simplified", sets=sets), machine()).memory_bytes
 
-    small = memory()
-    large = memory("policy.hidden=1024")
-    blind = memory("policy.hidden=1024", "policy.memory=none")
-    assert large - small == 2 * 13 * 12 * (1024**2 - 64**2) * 4
-    assert large - blind == 2 * 13 * 8 * 1024**2 * 4
+    small_memory = memory()
+    large_memory = memory("policy.hidden=1024")
+    memory_of_blind = memory("policy.hidden=1024", "policy.memory=none")
+    assert large_memory - small_memory == 2 * 13 * 12 * (1024**2 - 64**2) * 4
+    assert large_memory - memory_of_blind == 2 * 13 * 8 * 1024**2 * 4
     assert memory("policy.hidden=1000000") > 2**49
 
 
 def test_the_step_time_is_the_one_measured_on_the_same_kind_of_device() -> None:
-    def step_s(devices: tuple[str, ...], **measured: float) -> float:
-        this_machine = machine(gpus=2, multiply_adds_per_s=1e9 * measured.get("cpu", 1.0))
-        timed = (replace(device, step_s=device.step_s * measured.get("gpu", 1.0)) for device in this_machine.devices)
-        this_machine = replace(this_machine, devices=tuple(timed))
+    def step_s(devices: tuple[str, ...], **speeds: float) -> float:
+        this_machine = machine(gpus=2, multiply_adds_per_s=1e9 * speeds.get("cpu", 1.0))
+        timed_devices = (
+            replace(device, step_s=device.step_s * speeds.get("gpu", 1.0)) for device in this_machine.devices
+        )
+        this_machine = replace(this_machine, devices=tuple(timed_devices))
         return cost_of(experiment(devices=devices), this_machine).step_s
 
-    on_gpus = step_s(("cuda",))
-    on_cores = step_s(("cpu",))
-    assert on_gpus == pytest.approx(0.01 * (1024 + 4 / 3 * 384) / 128)
-    assert (step_s(("cuda",), cpu=9.0), step_s(("cuda",), gpu=3.0)) == pytest.approx((on_gpus, 3 * on_gpus))
-    assert step_s(("cpu",), gpu=3.0) == on_cores > step_s(("cpu",), cpu=9.0)
+    gpu_step_s = step_s(("cuda",))
+    cpu_step_s = step_s(("cpu",))
+    assert gpu_step_s == pytest.approx(0.01 * (1024 + 4 / 3 * 384) / 128)
+    assert (step_s(("cuda",), cpu=9.0), step_s(("cuda",), gpu=3.0)) == pytest.approx((gpu_step_s, 3 * gpu_step_s))
+    assert step_s(("cpu",), gpu=3.0) == cpu_step_s > step_s(("cpu",), cpu=9.0)
 
 
 def test_the_start_up_time_grows_with_workers_per_core() -> None:

@@ -120,7 +120,7 @@ UNEQUAL = msgspec.structs.replace(
 
 
 @pytest.mark.parametrize(
-    ("changes", "this_machine", "because"),
+    ("changes", "this_machine", "reason"),
     [
         ({}, machine(), ""),
         (
@@ -135,26 +135,26 @@ UNEQUAL = msgspec.structs.replace(
         ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
     ],
 )
-def test_positions_can_matter_under_each_source_of_nondeterminism(changes, this_machine, because):
-    asked = experiment(**{"seeds": 10} | changes)
-    assert positions_could_matter_by(resolve(asked, this_machine, "x", 16), this_machine) == because
-    plan = planned(asked, this_machine)
-    assert plan.design.positions_matter is bool(because)
-    assert plan.design.adjusted is bool(because)
-    assert any("scheduling cannot affect results" in note for note in plan.notes) is not bool(because)
+def test_positions_can_matter_under_each_source_of_nondeterminism(changes, this_machine, reason):
+    request = experiment(**{"seeds": 10} | changes)
+    assert positions_could_matter_by(resolve(request, this_machine, "x", 16), this_machine) == reason
+    plan = planned(request, this_machine)
+    assert plan.design.positions_matter is bool(reason)
+    assert plan.design.adjusted is bool(reason)
+    assert any("scheduling cannot affect results" in note for note in plan.notes) is not bool(reason)
 
 
 def test_any_run_order_is_accepted_if_positions_cannot_matter():
     """Any draw of orders is accepted, and all sets of lanes are used."""
     for rng_seed in range(12):
-        shuffled = experiment(tuple("abcde"), seeds=6, order="shuffled", rng_seed=rng_seed)
-        assert not planned(shuffled, machine(5)).design.adjusted
-    fixed = planned(experiment(seeds=6, order="fixed"), machine())
-    assert not any("no verdict is possible" in note for note in fixed.notes)
-    assert any("the fixed order confounds nothing" in note for note in fixed.notes)
-    loose = AskedArithmetic(deterministic=False)
+        shuffled_request = experiment(tuple("abcde"), seeds=6, order="shuffled", rng_seed=rng_seed)
+        assert not planned(shuffled_request, machine(5)).design.adjusted
+    fixed_plan = planned(experiment(seeds=6, order="fixed"), machine())
+    assert not any("no verdict is possible" in note for note in fixed_plan.notes)
+    assert any("the fixed order confounds nothing" in note for note in fixed_plan.notes)
+    loose_arithmetic = AskedArithmetic(deterministic=False)
     six = {"names": tuple("abcdef"), "seeds": 6}
-    assert len(planned(experiment(**six, arithmetic=loose), machine(12)).lanes) == 6
+    assert len(planned(experiment(**six, arithmetic=loose_arithmetic), machine(12)).lanes) == 6
     assert len(planned(experiment(**six), machine(12)).lanes) == 12
-    odd = planned(experiment(seeds=7), machine())
-    assert not any("not a multiple" in note for note in odd.notes)
+    odd_plan = planned(experiment(seeds=7), machine())
+    assert not any("not a multiple" in note for note in odd_plan.notes)

@@ -33,8 +33,8 @@ MACHINE = requests.machine(
 )
 
 
-def planned(*groups: str, **asked: object) -> Plan:
-    return requests.planned(requests.asked(*groups, **asked), MACHINE)  # type: ignore[arg-type]
+def planned(*groups: str, **request_changes: object) -> Plan:
+    return requests.planned(requests.asked(*groups, **request_changes), MACHINE)  # type: ignore[arg-type]
 
 
 def write_and_read(plan: Plan, folder: Path) -> AskedExperiment:
@@ -43,9 +43,9 @@ def write_and_read(plan: Plan, folder: Path) -> AskedExperiment:
     return parse(request(read_toml(path)))
 
 
-def resolved_fields(asked: AskedExperiment) -> dict[str, Any]:
+def resolved_fields(asked_experiment: AskedExperiment) -> dict[str, Any]:
     """Return the fields of an experiment with the arithmetic resolved on this machine."""
-    return asdict(asked) | {"arithmetic": resolve_kernel(asked.arithmetic, MACHINE)}
+    return asdict(asked_experiment) | {"arithmetic": resolve_kernel(asked_experiment.arithmetic, MACHINE)}
 
 
 @settings(max_examples=25)
@@ -109,7 +109,7 @@ def test_the_plan_text_fits_the_width_of_the_terminal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "gathered"),
+    ("args", "gathered_arguments"),
     [
         ("--slots early mid --json", "--slots early,mid --json"),
         ("--slots early,mid", "--slots early,mid"),
@@ -117,5 +117,5 @@ def test_the_plan_text_fits_the_width_of_the_terminal() -> None:
         ("--groups a,b", "--groups a,b"),
     ],
 )
-def test_lists_may_be_separated_by_spaces_or_commas(args: str, gathered: str) -> None:
-    assert gather_lists(args.split()) == gathered.split()
+def test_lists_may_be_separated_by_spaces_or_commas(args: str, gathered_arguments: str) -> None:
+    assert gather_lists(args.split()) == gathered_arguments.split()

@@ -103,8 +103,8 @@ def test_the_plan_text_states_looks_and_error_rate(changes: dict[str, object], l
     """Looks are inserted into a plan of one look, whose bounds are computed quickly."""
     looks = changes.pop("looks", ())
     this_machine = requests.machine()
-    asked = {"looks": (changes["seeds"],)} if looks else {}
-    plan = requests.planned(requests.experiment(margin=2.0, **asked | changes), this_machine)
+    look_settings = {"looks": (changes["seeds"],)} if looks else {}
+    plan = requests.planned(requests.experiment(margin=2.0, **look_settings | changes), this_machine)
     design = msgspec.structs.replace(plan.design, looks=looks or plan.design.looks)
     assert short_lines(msgspec.structs.replace(plan, design=design), this_machine)[2] == line
 
@@ -149,33 +149,33 @@ def test_a_reward_comparison_with_too_few_episodes_states_a_sufficient_number(ep
     this_machine = requests.machine()
     rewards = tuple(requests.group(mode, reward=RewardSettings(mode=mode)) for mode in ("shaped", "simplified"))
     plan = requests.planned(requests.experiment(groups=rewards, margin=2.0, episodes=episodes, n_envs=4), this_machine)
-    printed = short_lines(plan, this_machine, "Finds much.", 100)
-    assert len(printed) == (8 if needs_more else 6)
-    words = " ".join(line.strip() for line in printed)
-    longer = msgspec.structs.replace(plan.experiment, episodes=240)
-    takes = duration(estimate(longer, plan.lanes, this_machine).duration_s)
-    assert (f"rewards differ from about 960 on: --episodes 240, {takes} here." in words) is needs_more
+    printed_lines = short_lines(plan, this_machine, "Finds much.", 100)
+    assert len(printed_lines) == (8 if needs_more else 6)
+    words = " ".join(line.strip() for line in printed_lines)
+    longer_experiment = msgspec.structs.replace(plan.experiment, episodes=240)
+    duration_text = duration(estimate(longer_experiment, plan.lanes, this_machine).duration_s)
+    assert (f"rewards differ from about 960 on: --episodes 240, {duration_text} here." in words) is needs_more
 
 
 @pytest.mark.parametrize(
-    ("on_cpu_s", "end"),
+    ("cpu_duration_s", "end"),
     [
         (0.0, "about 2 min (a rough estimate)"),
         (61.0, "about 2 min (a rough estimate)"),
         (60.0, "about 2 min (a rough estimate); about 60 s with --devices cpu"),
     ],
 )
-def test_a_plan_on_gpus_suggests_a_cpu_that_is_twice_as_fast(on_cpu_s: float, end: str) -> None:
+def test_a_plan_on_gpus_suggests_a_cpu_that_is_twice_as_fast(cpu_duration_s: float, end: str) -> None:
     """plan.txt has the CPU's time even if it is longer."""
     this_machine = requests.machine(gpus=2)
     plan = requests.planned(requests.experiment(margin=2.0), this_machine)
     cost = msgspec.structs.replace(
-        estimate(plan.experiment, plan.lanes, this_machine), duration_s=120.0, on_cpu_s=on_cpu_s
+        estimate(plan.experiment, plan.lanes, this_machine), duration_s=120.0, on_cpu_s=cpu_duration_s
     )
     line = short_text(plan, this_machine, cost, FOLDER, "", 1000).splitlines()[1]
     assert line == f"12 runs (2 groups x 6 seeds), 2 at a time on cuda:0 and cuda:1, {end}"
     whole = plan_text(plan, this_machine, cost, FOLDER, 1000)
-    time = f"; about {on_cpu_s:.0f} s with --devices cpu" if on_cpu_s else ""
+    time = f"; about {cpu_duration_s:.0f} s with --devices cpu" if cpu_duration_s else ""
     assert f"\ndevices: 2 at a time on cuda:0 and cuda:1{time}\n" in whole
     assert "\nenvironments per device: cuda:0: 4 environments, cuda:1: 4\n" in whole
 
@@ -249,14 +249,14 @@ def test_a_range_of_equal_durations_is_printed_as_one_duration(shortest_s: float
 
 def test_only_notes_that_limit_the_answer_are_shown() -> None:
     this_machine = requests.machine()
-    same = msgspec.structs.replace(
+    equal_groups_request = msgspec.structs.replace(
         requests.experiment(margin=2.0, unpaired=True),
         groups=(
             requests.group("a"),
             requests.group("b"),
         ),
     )
-    plan = requests.planned(same, this_machine)
+    plan = requests.planned(equal_groups_request, this_machine)
     notes = [line.removeprefix("note: ") for line in short_lines(plan, this_machine) if line.startswith("note: ")]
     assert [note.split(":")[0] for note in notes] == [
         "unpaired",

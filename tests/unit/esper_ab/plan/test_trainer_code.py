@@ -26,10 +26,12 @@ def plan_trainer(this_machine: Machine | None = None, **changes: object) -> Plan
 
 
 def test_the_settings_of_a_trainer_run_have_the_types_found_by_the_preflight() -> None:
-    typed = {"slow": {"lr": 0.1, "deep": True}, "fast": {"lr": 0.2, "deep": True}}
-    specs = {spec.ref.name: spec for block in plan_trainer(rehearsed(settings=typed)).blocks for spec in block.runs}
+    typed_settings = {"slow": {"lr": 0.1, "deep": True}, "fast": {"lr": 0.2, "deep": True}}
+    specs = {
+        spec.ref.name: spec for block in plan_trainer(rehearsed(settings=typed_settings)).blocks for spec in block.runs
+    }
     spec = specs["fast/1"]
-    assert (spec.settings.trainer, spec.eval_episodes, spec.episodes, spec.n_envs) == (typed["fast"], 4, 3, 1)
+    assert (spec.settings.trainer, spec.eval_episodes, spec.episodes, spec.n_envs) == (typed_settings["fast"], 4, 3, 1)
     assert spec.trainer is not None
     assert (spec.trainer.out, spec.trainer.folder) == ("runs/fast-1/out", f"trainer/{'a' * 12}")
     assert spec.trainer.worst == 9.0
@@ -38,10 +40,10 @@ def test_the_settings_of_a_trainer_run_have_the_types_found_by_the_preflight() -
 
 
 def test_added_seeds_have_their_own_folders() -> None:
-    first = plan_trainer()
-    added = extend(first, first.design, 6, 2)
-    assert [spec.trainer.out for block in added.blocks for spec in block.runs if spec.trainer] == [
-        f"runs/{spec.ref.group_id}-{spec.ref.replicate}/out" for block in added.blocks for spec in block.runs
+    first_plan = plan_trainer()
+    extension = extend(first_plan, first_plan.design, 6, 2)
+    assert [spec.trainer.out for block in extension.blocks for spec in block.runs if spec.trainer] == [
+        f"runs/{spec.ref.group_id}-{spec.ref.replicate}/out" for block in extension.blocks for spec in block.runs
     ]
 
 
@@ -127,13 +129,13 @@ def test_a_note_names_the_files_of_a_command_that_are_checked() -> None:
 
 
 def test_equal_groups_must_be_identical_if_the_trainer_is_repeatable() -> None:
-    same = {"a": {"lr": 0.1}, "b": {"lr": 0.1}}
+    equal_settings = {"a": {"lr": 0.1}, "b": {"lr": 0.1}}
     experiment = asked("a", "b", sets=("trainer.lr=0.1",), **PYTHON)
-    exact = planned(experiment, rehearsed(settings=same))
-    inexact = planned(experiment, rehearsed(settings=same, repeats=False))
-    assert any("their records must be identical" in note for note in exact.notes)
-    assert not any("identical" in note for note in inexact.notes)
-    assert any("differ by chance alone" in note for note in inexact.notes)
+    exact_plan = planned(experiment, rehearsed(settings=equal_settings))
+    inexact_plan = planned(experiment, rehearsed(settings=equal_settings, repeats=False))
+    assert any("their records must be identical" in note for note in exact_plan.notes)
+    assert not any("identical" in note for note in inexact_plan.notes)
+    assert any("differ by chance alone" in note for note in inexact_plan.notes)
 
 
 def test_the_estimate_of_a_run_follows_from_the_rehearsal() -> None:
@@ -147,8 +149,8 @@ def test_the_estimate_of_a_run_follows_from_the_rehearsal() -> None:
 def test_the_written_settings_of_a_trainer_give_the_same_plan(tmp_path: Path, settings: dict[str, object]) -> None:
     this_machine = rehearsed(evaluations=1)
     trainer_plan = planned(asked(group=GROUPS, **settings), this_machine)
-    replanned = planned(asked(toml=toml(tmp_path, experiment_toml(trainer_plan, this_machine))), this_machine)
-    assert replanned.digest == trainer_plan.digest
+    second_plan = planned(asked(toml=toml(tmp_path, experiment_toml(trainer_plan, this_machine))), this_machine)
+    assert second_plan.digest == trainer_plan.digest
     (spec,) = [spec for spec in trainer_plan.blocks[0].runs if spec.ref.group_id == "fast"]
     run_file = toml(tmp_path, run_toml(trainer_plan, spec))
     both_groups = asked("fast", "beside", group=("beside:trainer.lr=0.3",), toml=run_file)

@@ -16,13 +16,13 @@ def test_a_function_within_its_time_limit_returns_or_raises():
 
 @pytest.mark.parametrize("obeys", [True, False])
 def test_a_function_that_exceeds_its_time_limit_is_interrupted(obeys):
-    interrupted = threading.Event()
-    late = threading.Event()
-    waits_for = interrupted if obeys else late
+    interrupted_event = threading.Event()
+    late_event = threading.Event()
+    event = interrupted_event if obeys else late_event
     with pytest.raises(TimeoutError):
-        in_time(waits_for.wait, interrupted.set, 0.01)
-    assert interrupted.is_set()
-    late.set()
+        in_time(event.wait, interrupted_event.set, 0.01)
+    assert interrupted_event.is_set()
+    late_event.set()
 
 
 def test_the_memory_limit_is_restored_after_a_refusal():

@@ -24,13 +24,15 @@ REWARDS = Synthetic(
 )
 
 
-def source(name, synthetic, *, plan=(), events=None, **experiment):
+def source(name, synthetic_experiment, *, plan=(), events=None, **experiment):
     """`experiment`: changes of the plan's experiment; `plan`: changes of its first event."""
-    listed = list(events or synthetic.events())
-    changed = msgspec.structs.replace(listed[0].plan.experiment, **experiment)
-    started = msgspec.structs.replace(listed[0], plan=msgspec.structs.replace(listed[0].plan, experiment=changed))
-    listed[0] = msgspec.structs.replace(started, **dict(plan))
-    return name, fold(listed)
+    event_list = list(events or synthetic_experiment.events())
+    changed_experiment = msgspec.structs.replace(event_list[0].plan.experiment, **experiment)
+    changed_start = msgspec.structs.replace(
+        event_list[0], plan=msgspec.structs.replace(event_list[0].plan, experiment=changed_experiment)
+    )
+    event_list[0] = msgspec.structs.replace(changed_start, **dict(plan))
+    return name, fold(event_list)
 
 
 A = source("a", FLOOR)
@@ -65,37 +67,42 @@ def test_directories_with_different_settings_cannot_be_compared(changes, lines):
 
 def test_a_directory_trained_by_two_states_of_the_code_is_refused():
     events = REWARDS.events()
-    continued = ExperimentContinued(versions=events[0].versions, machine=events[0].machine, code={"commit": "def456"})
-    last_ready = max(n for n, event in enumerate(events) if isinstance(event, RunReady))
-    (line,) = incomparable([A, source("b", REWARDS, events=[*events[:last_ready], continued, *events[last_ready:]])])
+    continuation = ExperimentContinued(
+        versions=events[0].versions, machine=events[0].machine, code={"commit": "def456"}
+    )
+    last_ready_index = max(n for n, event in enumerate(events) if isinstance(event, RunReady))
+    (line,) = incomparable(
+        [A, source("b", REWARDS, events=[*events[:last_ready_index], continuation, *events[last_ready_index:]])]
+    )
     assert line.startswith("audit of b: The runs used 2 states of the code: commit abc123 in ")
     assert "; commit def456 in " in line
-    assert incomparable([A, source("b", REWARDS, events=[*events[:-1], continued])]) == ()  # it trained nothing
+    assert incomparable([A, source("b", REWARDS, events=[*events[:-1], continuation])]) == ()  # it trained nothing
 
 
 def rewarded(name, sha256):
     """An experiment whose group `mine` trains by a function of the user's, of this source."""
     events = Synthetic(groups={"mine": Shape(mode="my.py:reward"), "shaped": Shape()}).events()
     code = RewardCode(reference="my.py:reward", folder="rewards/x", file="my.py", sha256=sha256)
-    replaced = msgspec.structs.replace
+    replace_fields = msgspec.structs.replace
     blocks = tuple(
-        replaced(
+        replace_fields(
             block,
             runs=tuple(
-                replaced(spec, reward_code=(code,)) if spec.ref.group_id == "mine" else spec for spec in block.runs
+                replace_fields(spec, reward_code=(code,)) if spec.ref.group_id == "mine" else spec
+                for spec in block.runs
             ),
         )
         for block in events[0].plan.blocks
     )
-    plan = replaced(events[0].plan, blocks=blocks)
-    return name, fold([replaced(events[0], plan=plan), *events[1:]])
+    plan = replace_fields(events[0].plan, blocks=blocks)
+    return name, fold([replace_fields(events[0], plan=plan), *events[1:]])
 
 
 def test_rewards_of_the_user_are_compared_by_their_source():
-    plain = source("c", REWARDS)
-    assert incomparable([rewarded("a", "11"), rewarded("b", "11"), plain]) == ()
-    changed = [rewarded("a", "11"), rewarded("b", "22")]
-    assert incomparable(changed) == ("source of my.py:reward: 11 in a; 22 in b",)
+    plain_source = source("c", REWARDS)
+    assert incomparable([rewarded("a", "11"), rewarded("b", "11"), plain_source]) == ()
+    changed_sources = [rewarded("a", "11"), rewarded("b", "22")]
+    assert incomparable(changed_sources) == ("source of my.py:reward: 11 in a; 22 in b",)
 
 
 def test_groups_with_equal_settings_and_records_are_merged():
@@ -111,43 +118,45 @@ def test_groups_with_equal_settings_and_records_are_merged():
 
 def test_the_order_of_directories_affects_only_the_names_of_groups():
     (forwards, _) = observe_together([A, B])
-    (backwards, _) = observe_together([B, A])
-    assert backwards.groups == ("base", "simplified", "wait")
-    assert sorted(row.value for row in forwards.rows) == sorted(row.value for row in backwards.rows)
+    (reversed_observations, _) = observe_together([B, A])
+    assert reversed_observations.groups == ("base", "simplified", "wait")
+    assert sorted(row.value for row in forwards.rows) == sorted(row.value for row in reversed_observations.rows)
 
 
 def test_different_groups_with_the_same_name_are_renamed():
-    named = Synthetic(groups={"shaped": Shape(accuracy=69.0, mode="simplified"), "wait": Shape(controller="wait")})
-    observations, _ = observe_together([A, source("b", named)])
+    named_experiment = Synthetic(
+        groups={"shaped": Shape(accuracy=69.0, mode="simplified"), "wait": Shape(controller="wait")}
+    )
+    observations, _ = observe_together([A, source("b", named_experiment)])
     assert observations.groups == ("shaped", "wait", "shaped (b)")
 
 
 def test_groups_with_equal_settings_but_different_records_are_refused():
-    broken = [
+    broken_events = [
         RunEvaluated(record=msgspec.structs.replace(event.record, digest="another"))
         if isinstance(event, RunEvaluated) and event.record.run.name == "base/2"
         else event
         for event in REWARDS.events()
     ]
     with pytest.raises(UsageError, match=r"shaped in a and base in b have equal settings.* seed 2, evaluation"):
-        observe_together([A, source("b", REWARDS, events=broken)])
+        observe_together([A, source("b", REWARDS, events=broken_events)])
 
 
 def test_directories_with_only_one_group_in_common_are_refused():
     events = Synthetic(groups={"shaped": Shape(accuracy=65.0)}).events()
-    first = ("a", fold(events))
-    second = ("b", fold(events))
+    first_source = ("a", fold(events))
+    second_source = ("b", fold(events))
     with pytest.raises(UsageError, match=r"^a, b: there is only one group, shaped; a comparison needs two$"):
-        compare_sources([first, second], Rule())
+        compare_sources([first_source, second_source], Rule())
 
 
 def test_a_lost_run_is_replaced_by_its_outcome_in_another_directory():
-    lost = {"shaped/3": "dropped_pair", "simplified/3": "cancelled"}
-    with_losses = ("f", fold(with_lost_runs(planted_effect(), lost)))
-    complete = ("w", fold(planted_effect()))
-    (observed_alone, _) = observe_together([with_losses])
-    (observed_together, _) = observe_together([with_losses, complete])
-    assert {row.run for row in observed_alone.rows if row.value is None} == set(lost)
+    losses = {"shaped/3": "dropped_pair", "simplified/3": "cancelled"}
+    source_with_losses = ("f", fold(with_lost_runs(planted_effect(), losses)))
+    complete_source = ("w", fold(planted_effect()))
+    (separate_observations, _) = observe_together([source_with_losses])
+    (observed_together, _) = observe_together([source_with_losses, complete_source])
+    assert {row.run for row in separate_observations.rows if row.value is None} == set(losses)
     assert all(row.value is not None for row in observed_together.rows)
 
 

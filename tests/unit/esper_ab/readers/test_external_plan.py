@@ -44,16 +44,16 @@ def _changed(value):
 
 
 def test_a_plan_with_any_changed_value_is_refused(tmp_path):
-    written = json.loads(write_plan(_plan()))
+    written_plan = json.loads(write_plan(_plan()))
     file = tmp_path / "plan.json"
-    for path in _leaves(written):
-        changed = json.loads(json.dumps(written))
+    for path in _leaves(written_plan):
+        changed_plan = json.loads(json.dumps(written_plan))
         *parents, key_changed = path
-        inner = changed
+        parent = changed_plan
         for key in parents:
-            inner = inner[key]
-        inner[key_changed] = _changed(inner[key_changed])
-        file.write_text(json.dumps(changed))
+            parent = parent[key]
+        parent[key_changed] = _changed(parent[key_changed])
+        file.write_text(json.dumps(changed_plan))
         with pytest.raises(UsageError, match=r"was changed|is not a plan"):
             read_plan(file)
 
@@ -73,14 +73,14 @@ def test_names_of_grid_cells_may_be_longer_than_names_in_a_table():
 
 def test_a_new_field_does_not_change_the_digest_of_an_old_plan(tmp_path):
     """A plan of a version that had neither cells nor stops for futility is read, and is called what it was called."""
-    written = json.loads(write_plan(_plan()))
+    written_plan = json.loads(write_plan(_plan()))
     file = tmp_path / "plan.json"
-    del written["plan"]["cells"], written["plan"]["choosing"], written["plan"]["design"]["futility"]
-    text = json.dumps(written["plan"], separators=(",", ":"))
-    written["sha256"] = hashlib.sha256(text.encode()).hexdigest()
-    file.write_text(json.dumps(written, indent=1))
+    del written_plan["plan"]["cells"], written_plan["plan"]["choosing"], written_plan["plan"]["design"]["futility"]
+    text = json.dumps(written_plan["plan"], separators=(",", ":"))
+    written_plan["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    file.write_text(json.dumps(written_plan, indent=1))
     plan = read_plan(file)
-    assert plan.digest == written["sha256"] != _plan().digest
+    assert plan.digest == written_plan["sha256"] != _plan().digest
     assert plan == _plan()
     new_file = tmp_path / "again.json"
     save_plan(_plan(), new_file)

@@ -24,17 +24,17 @@ def test_an_empty_cell_for_a_name_is_refused(column):
 
 
 def test_columns_may_be_renamed():
-    theirs = {"Algorithm": ["a", "b"], "run": ["0", "0"], "return": ["1", "2"], "note": ["", ""]}
-    observations = observations_of("f", theirs, (2, 3), {"group": "Algorithm", "seed": "run", "outcome": "return"})
+    table = {"Algorithm": ["a", "b"], "run": ["0", "0"], "return": ["1", "2"], "note": ["", ""]}
+    observations = observations_of("f", table, (2, 3), {"group": "Algorithm", "seed": "run", "outcome": "return"})
     assert (observations.groups, observations.pair_column) == (("a", "b"), "seed")
 
 
 def test_a_column_of_grid_cells_is_read_as_tasks():
-    theirs = TWO | {"lr": ["low", "low"]}
-    assert observations_of("f", theirs, (2, 3), {"cell": "lr"}).tasks == ("low",)
+    table = TWO | {"lr": ["low", "low"]}
+    assert observations_of("f", table, (2, 3), {"cell": "lr"}).tasks == ("low",)
     assert observations_of("f", TWO | {"group_id": ["x", "y"]}, (2, 3), {"group": "group_id"}).groups == ("x", "y")
     with pytest.raises(UsageError, match="column 'task' is already set to 'lr'"):
-        observations_of("f", theirs | {"other": ["p", "q"]}, (2, 3), {"task": "lr", "cell": "other"})
+        observations_of("f", table | {"other": ["p", "q"]}, (2, 3), {"task": "lr", "cell": "other"})
 
 
 def test_float_seeds_are_read_as_integers():
@@ -42,8 +42,8 @@ def test_float_seeds_are_read_as_integers():
         "f", {"group": ["a"] * 3, "seed": [10.0, 9.0, 2.0], "outcome": [1.0, 2.0, 3.0]}, range(3)
     )
     assert observations.replicates == ("2", "9", "10")
-    named = observations_of("f", {"group": ["a"] * 2, "pair": ["z", "b"], "outcome": [1.0, 2.0]}, range(2))
-    assert named.replicates == ("b", "z")
+    named_observations = observations_of("f", {"group": ["a"] * 2, "pair": ["z", "b"], "outcome": [1.0, 2.0]}, range(2))
+    assert named_observations.replicates == ("b", "z")
 
 
 def test_the_bootstrap_seed_does_not_depend_on_the_order_of_rows():
@@ -53,31 +53,31 @@ def test_the_bootstrap_seed_does_not_depend_on_the_order_of_rows():
 
 
 def test_a_column_named_run_does_not_pair_runs():
-    named = {"group": ["a", "b"], "run": ["0", "0"], "outcome": ["1", "2"], "order": ["-1", ""]}
-    observations = observations_of("f", named, (2, 3))
+    named_table = {"group": ["a", "b"], "run": ["0", "0"], "outcome": ["1", "2"], "order": ["-1", ""]}
+    observations = observations_of("f", named_table, (2, 3))
     assert observations.pair_column == ""
     assert [(row.run, row.order) for row in observations.rows] == [("0", -1), ("0", None)]
-    observations_with_seeds = observations_of("f", named | {"seed": ["4", "5"]}, (2, 3))
+    observations_with_seeds = observations_of("f", named_table | {"seed": ["4", "5"]}, (2, 3))
     assert (observations_with_seeds.pair_column, observations_with_seeds.replicates) == ("seed", ("4", "5"))
-    seeds = observations_of("f", named, (2, 3), {"seed": "run"})
+    seeds = observations_of("f", named_table, (2, 3), {"seed": "run"})
     assert (seeds.pair_column, seeds.rows[0].run) == ("seed", "")
 
 
 @pytest.mark.parametrize(
-    ("data", "names", "lacks"),
+    ("data", "names", "missing_columns"),
     [
         ({"seed": [7, 3], "new": ["x", "y"], "old": [3.0, 4.0]}, None, "'group' or 'outcome'"),
         ({"group": [0, 1], "seed": [3, 3], "score": [1.0, 2.0]}, None, "'outcome'"),
         ({"arm": [0, 1], "rng": [3, 3], "score": [1.0, 2.0]}, {"group": "arm"}, "'outcome' or 'seed'"),
     ],
 )
-def test_a_frame_with_a_known_column_is_not_read_as_a_column_per_group(data, names, lacks):
-    with pytest.raises(UsageError, match=f"has no column {lacks}"):
+def test_a_frame_with_a_known_column_is_not_read_as_a_column_per_group(data, names, missing_columns):
+    with pytest.raises(UsageError, match=f"has no column {missing_columns}"):
         read_data(pd.DataFrame(data), names)
 
 
 @pytest.mark.parametrize(
-    ("true", "false"),
+    ("true_value", "false_value"),
     [
         ("True", "False"),
         ("TRUE", "false"),
@@ -85,6 +85,6 @@ def test_a_frame_with_a_known_column_is_not_read_as_a_column_per_group(data, nam
         (np.True_, np.False_),
     ],
 )
-def test_booleans_in_a_table_are_read_as_0_and_1(true, false):
-    observations = observations_of("f", TWO | {"outcome": [true, false]}, (2, 3))
+def test_booleans_in_a_table_are_read_as_0_and_1(true_value, false_value):
+    observations = observations_of("f", TWO | {"outcome": [true_value, false_value]}, (2, 3))
     assert [row.value for row in observations.rows] == [1.0, 0.0]

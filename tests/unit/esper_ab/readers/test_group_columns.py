@@ -13,12 +13,12 @@ def read(columns, names):
 
 
 def test_a_group_column_with_a_value_per_row_is_refused():
-    wide = {"seed": SEEDS, "baseline": [f"{306.2 + 1.7 * n}" for n in range(8)], "tuned": ["347.5"] * 8}
+    wide_table = {"seed": SEEDS, "baseline": [f"{306.2 + 1.7 * n}" for n in range(8)], "tuned": ["347.5"] * 8}
     with pytest.raises(UsageError, match=r"column baseline: it would make nearly .* \(8 groups in"):
-        read(wide, {"group": "baseline", "outcome": "tuned"})
-    wide["baseline"][1] = wide["baseline"][0]
+        read(wide_table, {"group": "baseline", "outcome": "tuned"})
+    wide_table["baseline"][1] = wide_table["baseline"][0]
     with pytest.raises(UsageError, match="7 groups in 8 rows"):
-        read(wide, {"group": "baseline", "outcome": "tuned"})
+        read(wide_table, {"group": "baseline", "outcome": "tuned"})
 
 
 @pytest.mark.parametrize("groups", [["a", "b"], ["a", "a", "b", "b", "c"], ["a"] * 5 + ["b", "c", "d"]])

@@ -23,10 +23,10 @@ def judged(data, **options):
 
 @pytest.mark.parametrize("name", ["question", "prompt", "doc_id", "scene", "Episodes", "item", "sample_idx", "problem"])
 def test_a_column_of_items_is_recognised_by_its_name(name):
-    found = read(renamed(item_columns(runs=3, items=10), question=name))
-    assert found.table.item_column == name
-    assert len(found.table.items) == 10
-    assert found.table.runs == ("0", "1", "2")
+    layout = read(renamed(item_columns(runs=3, items=10), question=name))
+    assert layout.table.item_column == name
+    assert len(layout.table.items) == 10
+    assert layout.table.runs == ("0", "1", "2")
 
 
 def test_the_user_can_name_any_column_as_the_item_column():
@@ -36,9 +36,9 @@ def test_the_user_can_name_any_column_as_the_item_column():
 
 def test_a_column_of_items_is_ignored_if_runs_have_one_row_each():
     columns = {"group": ["a", "b"], "seed": [0, 0], "episode": [500, 500], "outcome": [1.0, 2.0]}
-    found = read(columns)
-    assert found.table is None
-    assert len(found.rows) == 2
+    layout = read(columns)
+    assert layout.table is None
+    assert len(layout.rows) == 2
 
 
 def test_repeats_of_items_are_recognised_by_a_separate_column():
@@ -51,18 +51,18 @@ def test_repeats_of_items_are_recognised_by_a_separate_column():
 def test_items_of_a_coarser_column_share_a_cluster():
     columns = renamed(item_columns(runs=1, items=60, run_column=""), question="episode")
     columns["scene"] = [episode // 2 for episode in columns["episode"]]
-    found = judged(columns)
-    assert found.observations.reading[0] == (
+    answer = judged(columns)
+    assert answer.observations.reading[0] == (
         "Read: 2 checkpoints x 60 episodes in clusters in 2 groups; level: checkpoints."
     )
-    assert found.comparisons[0].effect.clusters == 30
+    assert answer.comparisons[0].effect.clusters == 30
 
 
 def test_the_user_is_asked_whether_rows_of_one_run_are_items_or_runs():
     columns = renamed(item_columns(runs=1, items=40), question="index")
-    with pytest.raises(Unanswered) as raised:
+    with pytest.raises(Unanswered) as refusal:
         read(columns)
-    assert str(raised.value) == (
+    assert str(refusal.value) == (
         "f: 80 rows name only 2 runs (seed), which differ in the column index; each row is an item, such as a question "
         "or an episode of that run, or a training run of its own: --rows items or --rows runs"
     )
@@ -75,9 +75,9 @@ def test_the_user_is_asked_whether_rows_of_one_run_are_items_or_runs():
 
 def test_unnamed_rows_of_one_run_form_no_pairs():
     columns = {"group": ["a"] * 30 + ["b"] * 30, "seed": [0] * 60, "outcome": [0.0, 1.0, 1.0] * 20}
-    found = judged(columns, rows="items")
-    assert found.observations.reading == ("Read: 2 checkpoints x 30 items in 2 groups; level: checkpoints.",)
-    assert found.comparisons[0].samples is not None
+    answer = judged(columns, rows="items")
+    assert answer.observations.reading == ("Read: 2 checkpoints x 30 items in 2 groups; level: checkpoints.",)
+    assert answer.comparisons[0].samples is not None
 
 
 def test_a_single_repeated_seed_is_refused_and_not_read_as_an_item():
@@ -117,12 +117,12 @@ def test_a_column_of_steps_is_not_read_as_items():
 
 def test_a_wide_table_has_a_row_per_item():
     columns = {"question": list(range(30)), "old": [0.0, 1.0, 0.5] * 10, "new": [1.0, 1.0, 0.5] * 10}
-    found = judged(columns, groups=("new", "old"))
-    assert found.comparisons[0].headline.startswith("On these 30 questions, checkpoint new is better")
+    answer = judged(columns, groups=("new", "old"))
+    assert answer.comparisons[0].headline.startswith("On these 30 questions, checkpoint new is better")
 
 
 @pytest.mark.parametrize(
-    ("column", "cell", "why"),
+    ("column", "cell", "reason"),
     [
         ("outcome", "fast", "row 5, column outcome: expected a number, such as 71.25, not 'fast'"),
         ("group", "", "row 5, column group: empty"),
@@ -130,11 +130,11 @@ def test_a_wide_table_has_a_row_per_item():
         ("task", "mean over tasks", "row 5, column task: the name 'mean over tasks' is reserved"),
     ],
 )
-def test_the_refusal_of_an_invalid_cell_names_row_and_column(column, cell, why):
+def test_the_refusal_of_an_invalid_cell_names_row_and_column(column, cell, reason):
     columns = item_columns(runs=2, items=10)
     columns["task"] = ["t"] * len(columns["outcome"])
     columns[column][3] = cell
-    with pytest.raises(UsageError, match=why):
+    with pytest.raises(UsageError, match=reason):
         read(columns)
 
 
@@ -147,7 +147,9 @@ def test_different_spellings_of_a_seed_are_the_same_run():
     assert read(columns).table.runs == ("0", "1", "2")
 
 
-@pytest.mark.parametrize(("true", "false"), [("True", "False"), (True, False)])
-def test_booleans_in_rows_of_items_are_read_as_1_and_0(true, false):
-    columns = replaced(item_columns(runs=2, items=10), "outcome", lambda row: true if row["outcome"] else false)
+@pytest.mark.parametrize(("true_value", "false_value"), [("True", "False"), (True, False)])
+def test_booleans_in_rows_of_items_are_read_as_1_and_0(true_value, false_value):
+    columns = replaced(
+        item_columns(runs=2, items=10), "outcome", lambda row: true_value if row["outcome"] else false_value
+    )
     assert set(read(columns).table.score) == {0.0, 1.0}

@@ -54,16 +54,16 @@ def _verdicts(result):
 
 
 def test_a_joint_experiment_ignores_runs_beyond_its_plan(tmp_path):
-    extended = Synthetic(groups=GROUPS, replicates=6, extended_by=2).events()
-    result = judge_directory(written(tmp_path, mixture=extended), JOINT, PLAN)
+    extended_events = Synthetic(groups=GROUPS, replicates=6, extended_by=2).events()
+    result = judge_directory(written(tmp_path, mixture=extended_events), JOINT, PLAN)
     assert [(part.runs, part.of_runs) for part in result.parts] == [(12, 12)] * 2
     assert result.complete
     assert any("seed 6 and 7" in departure or "6, 7" in departure for departure in result.judged.departures)
 
 
 def test_a_joint_experiment_reports_a_lost_seed(tmp_path):
-    given_up = with_lost_runs(WHOLE, {f"{name}/5": "dropped_pair" for name in GROUPS})
-    result = judge_directory(written(tmp_path, mixture=given_up), JOINT, PLAN)
+    events_with_loss = with_lost_runs(WHOLE, {f"{name}/5": "dropped_pair" for name in GROUPS})
+    result = judge_directory(written(tmp_path, mixture=events_with_loss), JOINT, PLAN)
     assert not result.complete
     assert "INCOMPLETE. 22 of 24 runs are evaluated; the seeds of the others were given up." in " ".join(
         render_text(joint_report(result)).split()
@@ -72,9 +72,11 @@ def test_a_joint_experiment_reports_a_lost_seed(tmp_path):
 
 def test_a_blocked_part_of_a_joint_experiment_also_blocks_the_mean(tmp_path):
     """Half of one part was recorded by other code."""
-    half = [place for place, event in enumerate(WHOLE) if isinstance(event, RunStarted)][6]
-    continued = ExperimentContinued(versions={}, machine={}, code={"commit": "other", "dirty": "no"})
-    result = judge_directory(written(tmp_path, digits=[*WHOLE[:half], continued, *WHOLE[half:]]), JOINT, PLAN)
+    half_index = [place for place, event in enumerate(WHOLE) if isinstance(event, RunStarted)][6]
+    continuation = ExperimentContinued(versions={}, machine={}, code={"commit": "other", "dirty": "no"})
+    result = judge_directory(
+        written(tmp_path, digits=[*WHOLE[:half_index], continuation, *WHOLE[half_index:]]), JOINT, PLAN
+    )
     assert {part for part, finding in result.findings if finding.weight == "blocks"} == {"digits"}
     assert _verdicts(result) == {"digits": "BLOCKED", "mixture": "BETTER", MEAN: "BLOCKED"}
     sentence = next(comparison.sentence for comparison in result.judged.comparisons if comparison.question.task == MEAN)
@@ -94,8 +96,8 @@ def test_every_form_of_a_joint_report_has_the_same_answer(directory):
     result = judge_directory(directory, JOINT, PLAN)
     document = msgspec.json.decode(render_joint_json(result))
     assert [comparison["task"] for comparison in document["judged"]["comparisons"]] == [*TASKS, MEAN]
-    brief = render_joint_brief(result, directory / "report.html")
-    assert brief.startswith("mean over the named tasks")
+    brief_text = render_joint_brief(result, directory / "report.html")
+    assert brief_text.startswith("mean over the named tasks")
     page = render_page(joint_report(result))
     for comparison in result.judged.comparisons:
         assert comparison.headline in page
@@ -107,8 +109,8 @@ def test_outcomes_read_from_a_directory_equal_those_of_its_pairs(directory):
     folders = [(task, directory / task) for task in TASKS]
     observations = read_experiments(folders, scales(tasks=TASKS))
     pairs = pairs_of(load(folders[0][1]).history, Contrast(a="shaped", b="simplified"))
-    mine = {(row.group, row.replicate): row.value for row in observations.rows if row.task == "digits"}
-    assert mine == {
+    values_of_part = {(row.group, row.replicate): row.value for row in observations.rows if row.task == "digits"}
+    assert values_of_part == {
         key: end
         for pair in pairs
         for key, end in ((("shaped", str(pair.replicate)), pair.a), (("simplified", str(pair.replicate)), pair.b))
@@ -120,17 +122,21 @@ def test_cancelled_partners_of_failed_runs_do_not_count_as_failures(tmp_path):
     twins = {"left": Shape(accuracy=70.0), "right": Shape(accuracy=70.05)}
     events = Synthetic(groups=twins, replicates=20, episodes=2, settings={"looks": (20,)}).events()
     category = {"left": "dropped_pair", "right": "cancelled"}
-    lost = {f"{group}/{replicate}": category[group] for group in twins for replicate in (3, 7)}
-    folder = write(tmp_path / "twins", with_lost_runs(events, lost))
+    lost_runs = {f"{group}/{replicate}": category[group] for group in twins for replicate in (3, 7)}
+    folder = write(tmp_path / "twins", with_lost_runs(events, lost_runs))
     history = load(folder).history
-    reported = content(history).comparisons[0]
+    reported_comparison = content(history).comparisons[0]
     seeds = tuple(map(str, range(20)))
     rule = Rule(looks=(20,))
     plan = make_external_plan(tuple(twins), seeds, scales(history.design.margin), rule)
-    judged = judge(plan, read_experiments([("", folder)], plan.scales)).comparisons[0]
-    assert (judged.lost.a, judged.lost.b) == (reported.lost.a, reported.lost.b) == (2, 0)
-    assert judged.lost.cancelled == reported.lost.cancelled
-    assert judged.verdict == reported.verdict
+    judged_comparison = judge(plan, read_experiments([("", folder)], plan.scales)).comparisons[0]
+    assert (
+        (judged_comparison.lost.a, judged_comparison.lost.b)
+        == (reported_comparison.lost.a, reported_comparison.lost.b)
+        == (2, 0)
+    )
+    assert judged_comparison.lost.cancelled == reported_comparison.lost.cancelled
+    assert judged_comparison.verdict == reported_comparison.verdict
 
 
 @settings(max_examples=100, deadline=None)
@@ -138,19 +144,19 @@ def test_cancelled_partners_of_failed_runs_do_not_count_as_failures(tmp_path):
     effects=st.lists(st.lists(st.floats(-6.0, 6.0), min_size=4, max_size=4), min_size=2, max_size=3),
     groups=st.sampled_from(("ab", "abc", "abcd")),
     seed=st.integers(0, 2**20),
-    controlled=st.booleans(),
+    has_control=st.booleans(),
 )
-@example(effects=[[0.0, 60.0, 1.3, 0.0], [0.0] * 4], groups="abc", seed=0, controlled=False)
-def test_a_part_judged_alone_makes_no_additional_claims(effects, groups, seed, controlled):
+@example(effects=[[0.0, 60.0, 1.3, 0.0], [0.0] * 4], groups="abc", seed=0, has_control=False)
+def test_a_part_judged_alone_makes_no_additional_claims(effects, groups, seed, has_control):
     """The law behind the share of alpha that a part's own report holds, whatever the mean over all parts does."""
     names = tuple(f"task{index}" for index in range(len(effects)))
-    control = groups[0] if controlled else ""
-    share = share_of(0.05, len(names), len(groups), controlled=controlled)
+    control = groups[0] if has_control else ""
+    share = share_of(0.05, len(names), len(groups), controlled=has_control)
     claimed_together = _decided(names, groups, effects, seed, Rule(looks=(9,), control=control))
-    for name, of_task in zip(names, effects, strict=True):
+    for name, task_effects in zip(names, effects, strict=True):
         rule = Rule(looks=(9,), control=control, alpha=share)
-        claimed_alone = _decided((name,), groups, [of_task], seed, rule)
-        assert claimed_alone.items() <= claimed_together.items(), name
+        separate_claims = _decided((name,), groups, [task_effects], seed, rule)
+        assert separate_claims.items() <= claimed_together.items(), name
 
 
 def _decided(names, groups, effects, seed, rule):
@@ -160,8 +166,8 @@ def _decided(names, groups, effects, seed, rule):
     design = plan.design
     values = {
         (name, group): 70.0 + effect + np.random.default_rng((seed, ord(group))).standard_normal(9)
-        for name, of_task in zip(names, effects, strict=True)
-        for group, effect in zip(groups, of_task, strict=False)
+        for name, task_effects in zip(names, effects, strict=True)
+        for group, effect in zip(groups, task_effects, strict=False)
     }
     pairs = {
         contrast: _pairs(values[contrast.task, contrast.a], values[contrast.task, contrast.b])

@@ -13,9 +13,9 @@ from esper_ab.verdict.judge import judge
 ITEMS = tuple(map(str, range(1, 13)))
 
 
-def plan_of(*, paired=True, items=ITEMS, seed=5, **rule):
+def plan_of(*, is_paired=True, items=ITEMS, seed=5, **rule):
     (scale,) = scales_of(("",), 0.1)
-    return make_evaluation_plan(("new", "old"), items, scale, Rule(**rule), paired=paired, seed=seed)
+    return make_evaluation_plan(("new", "old"), items, scale, Rule(**rule), paired=is_paired, seed=seed)
 
 
 def rows_of(plan):
@@ -44,9 +44,9 @@ def observed(tmp_path, plan, rows):
     return read_order(plan, written(tmp_path, rows))
 
 
-@pytest.mark.parametrize("paired", [True, False])
-def test_an_order_file_does_not_reveal_the_groups(paired):
-    plan = plan_of(paired=paired)
+@pytest.mark.parametrize("is_paired", [True, False])
+def test_an_order_file_does_not_reveal_the_groups(is_paired):
+    plan = plan_of(is_paired=is_paired)
     rows = rows_of(plan)
     assert [row["trial"] for row in rows] == [str(trial) for trial in range(1, 25)]
     assert "".join(row["arm"] for row in rows) == plan.evaluation.order
@@ -61,45 +61,45 @@ def test_an_existing_order_is_not_replaced(tmp_path):
         save_order(plan_of(), tmp_path / "order.csv")
 
 
-@pytest.mark.parametrize("paired", [True, False])
-def test_the_plan_file_reveals_the_group_of_each_arm(tmp_path, paired):
-    plan = plan_of(paired=paired)
-    found = observed(tmp_path, plan, filled(plan, 24))
-    assert {(row.group, row.value) for row in found.rows} == {("new", 1.0), ("old", 0.0)}
-    assert len(found.rows) == 24
-    assert found.departures == ()
+@pytest.mark.parametrize("is_paired", [True, False])
+def test_the_plan_file_reveals_the_group_of_each_arm(tmp_path, is_paired):
+    plan = plan_of(is_paired=is_paired)
+    observations = observed(tmp_path, plan, filled(plan, 24))
+    assert {(row.group, row.value) for row in observations.rows} == {("new", 1.0), ("old", 0.0)}
+    assert len(observations.rows) == 24
+    assert observations.departures == ()
 
 
 def test_future_trials_are_not_counted_as_lost(tmp_path):
     plan = plan_of()
     rows = filled(plan, 9)
     rows[3]["outcome"] = ""
-    found = observed(tmp_path, plan, rows)
-    assert [row.order for row in found.rows] == list(range(1, 10))
-    assert [row.order for row in found.rows if row.value is None] == [4]
-    assert found.departures == (
+    observations = observed(tmp_path, plan, rows)
+    assert [row.order for row in observations.rows] == list(range(1, 10))
+    assert [row.order for row in observations.rows if row.value is None] == [4]
+    assert observations.departures == (
         "Lost: trial 4 has no outcome, but later trials have one; a lost outcome counts against the claim.",
     )
 
 
 def test_a_removed_row_counts_as_a_lost_trial(tmp_path):
-    plan = plan_of(paired=False)
+    plan = plan_of(is_paired=False)
     rows = filled(plan, 24)
     del rows[6:8]
-    found = observed(tmp_path, plan, rows)
-    assert sum(row.value is None for row in found.rows) == 2
-    assert found.departures[0].startswith("Lost: 2 trials (7, 8) have no outcome")
+    observations = observed(tmp_path, plan, rows)
+    assert sum(row.value is None for row in observations.rows) == 2
+    assert observations.departures[0].startswith("Lost: 2 trials (7, 8) have no outcome")
 
 
-@pytest.mark.parametrize("paired", [True, False])
-def test_outcomes_of_swapped_arms_count_for_the_arm_that_ran(tmp_path, paired):
-    plan = plan_of(paired=paired)
+@pytest.mark.parametrize("is_paired", [True, False])
+def test_outcomes_of_swapped_arms_count_for_the_arm_that_ran(tmp_path, is_paired):
+    plan = plan_of(is_paired=is_paired)
     rows = filled(plan, 24)
     for field in ("arm", "outcome"):
         rows[4][field], rows[5][field] = rows[5][field], rows[4][field]
-    found = observed(tmp_path, plan, rows)
-    assert {(row.group, row.value) for row in found.rows} == {("new", 1.0), ("old", 0.0)}
-    assert found.departures == (
+    observations = observed(tmp_path, plan, rows)
+    assert {(row.group, row.value) for row in observations.rows} == {("new", 1.0), ("old", 0.0)}
+    assert observations.departures == (
         "Order not followed: 2 trials (5, 6) ran the other arm; each outcome counts for the arm in its row.",
     )
 
@@ -109,12 +109,12 @@ def test_swapped_items_and_sorted_rows_are_reported_as_departures(tmp_path):
     rows = filled(plan, 24)
     for place in (0, 1):
         rows[place]["item"], rows[place + 2]["item"] = rows[place + 2]["item"], rows[place]["item"]
-    found = observed(tmp_path, plan, rows[::-1])
-    assert [text.split(":")[0] for text in found.departures] == [
+    observations = observed(tmp_path, plan, rows[::-1])
+    assert [text.split(":")[0] for text in observations.departures] == [
         "The rows are not in the order of their trials",
         "Order not followed",
     ]
-    assert "4 trials (1, 2, 3, 4) ran another item" in found.departures[1]
+    assert "4 trials (1, 2, 3, 4) ran another item" in observations.departures[1]
 
 
 @pytest.mark.parametrize(
@@ -149,23 +149,23 @@ def test_an_order_without_outcomes_is_refused(tmp_path):
         observed(tmp_path, plan_of(), rows_of(plan_of()))
 
 
-@pytest.mark.parametrize("paired", [True, False])
-def test_trials_after_the_deciding_look_are_not_used(tmp_path, paired):
-    plan = plan_of(paired=paired, items=tuple(map(str, range(1, 41))))
+@pytest.mark.parametrize("is_paired", [True, False])
+def test_trials_after_the_deciding_look_are_not_used(tmp_path, is_paired):
+    plan = plan_of(is_paired=is_paired, items=tuple(map(str, range(1, 41))))
     answer = judge(plan, observed(tmp_path, plan, filled(plan, 40)))
     assert str(answer.comparisons[0].verdict) == "BETTER"
     assert answer.next_step == f"Decided after 20 of 40 {plan.design.unit}s for each arm: stop."
     assert answer.departures == ()
-    later = judge(plan, observed(tmp_path, plan, filled(plan, 50)))
-    assert later.comparisons[0].headline == answer.comparisons[0].headline
-    assert later.departures == (
+    later_answer = judge(plan, observed(tmp_path, plan, filled(plan, 50)))
+    assert later_answer.comparisons[0].headline == answer.comparisons[0].headline
+    assert later_answer.departures == (
         "Not used: 10 outcomes after trial 40, at which the comparison was decided, are left out.",
     )
 
 
-@pytest.mark.parametrize("paired", [True, False])
-def test_between_two_looks_the_answer_of_the_last_look_is_shown(tmp_path, paired):
-    plan = plan_of(paired=paired, items=tuple(map(str, range(1, 41))))
+@pytest.mark.parametrize("is_paired", [True, False])
+def test_between_two_looks_the_answer_of_the_last_look_is_shown(tmp_path, is_paired):
+    plan = plan_of(is_paired=is_paired, items=tuple(map(str, range(1, 41))))
 
     def chance(group, block):
         return block % 2 == 0 if block < 20 else group == "new"
@@ -178,9 +178,9 @@ def test_between_two_looks_the_answer_of_the_last_look_is_shown(tmp_path, paired
     assert "3 outcomes are missing" in answer.next_step
 
 
-@pytest.mark.parametrize("paired", [True, False])
-def test_a_claim_that_lost_outcomes_could_overturn_is_withdrawn(tmp_path, paired):
-    plan = plan_of(paired=paired)
+@pytest.mark.parametrize("is_paired", [True, False])
+def test_a_claim_that_lost_outcomes_could_overturn_is_withdrawn(tmp_path, is_paired):
+    plan = plan_of(is_paired=is_paired)
     whole = filled(plan, 24, lambda group, block: group == "new" or block < 4)
     assert str(judge(plan, observed(tmp_path, plan, whole)).comparisons[0].verdict) == "BETTER"
     for row in whole[12:20]:
@@ -192,7 +192,7 @@ def test_a_claim_that_lost_outcomes_could_overturn_is_withdrawn(tmp_path, paired
 
 
 def test_the_headline_of_an_evaluation_is_limited_to_the_two_checkpoints(tmp_path):
-    plan = plan_of(paired=False)
+    plan = plan_of(is_paired=False)
     comparison = judge(plan, observed(tmp_path, plan, filled(plan, 24))).comparisons[0]
     assert comparison.question.level == "checkpoints"
     assert comparison.headline.startswith("On these 6 trials, checkpoint new is better than checkpoint old by 1.00")

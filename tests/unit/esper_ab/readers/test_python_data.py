@@ -24,14 +24,14 @@ TABLE = rows(*drawn(7, 1.0))
     ids=["pandas", "polars", "pyarrow", "columns"],
 )
 def test_every_kind_of_data_frame_is_read(make):
-    read = read_data(make(pd.DataFrame(TABLE)))
-    assert [row.value for row in read.rows] == [row["outcome"] for row in TABLE]
-    assert read.rng_seed == outcomes(TABLE).rng_seed
+    table_read = read_data(make(pd.DataFrame(TABLE)))
+    assert [row.value for row in table_read.rows] == [row["outcome"] for row in TABLE]
+    assert table_read.rng_seed == outcomes(TABLE).rng_seed
 
 
 def test_arrays_by_group_are_paired_by_position():
-    read = read_data({"new": np.array([1.0, np.nan]), "old": [3.0, 4.0]})
-    rows = [(row.group, row.replicate, row.value) for row in read.rows]
+    table_read = read_data({"new": np.array([1.0, np.nan]), "old": [3.0, 4.0]})
+    rows = [(row.group, row.replicate, row.value) for row in table_read.rows]
     assert rows == [("new", "0", 1.0), ("new", "1", None), ("old", "0", 3.0), ("old", "1", 4.0)]
 
 
@@ -43,19 +43,19 @@ def _shuffled(runs):
     return {seed: runs[seed] for seed in (5, 0, 7, 2, 1, 6, 4, 3)}
 
 
-def _columns(old, new):
+def _columns(old_runs, new_runs):
     """Three columns, of which each has the row's name as key."""
     cells = [
         (f"{group}{seed}", group, seed, value)
-        for group, runs in (("old", old), ("new", new))
+        for group, runs in (("old", old_runs), ("new", new_runs))
         for seed, value in runs.items()
     ]
     columns = {"group": 1, "seed": 2, "outcome": 3}
     return {name: {cell[0]: cell[place] for cell in cells} for name, place in columns.items()}
 
 
-def _columns_in_other_orders(old, new):
-    columns = _columns(old, new)
+def _columns_in_other_orders(old_runs, new_runs):
+    columns = _columns(old_runs, new_runs)
     return columns | {"outcome": dict(reversed(columns["outcome"].items()))}
 
 
@@ -77,8 +77,8 @@ def _columns_in_other_orders(old, new):
     ],
 )
 def test_values_with_keys_are_paired_by_key(make, order):
-    read = read_data(make(OLD, order(NEW)))
-    assert {(row.group, row.replicate): row.value for row in read.rows} == {
+    table_read = read_data(make(OLD, order(NEW)))
+    assert {(row.group, row.replicate): row.value for row in table_read.rows} == {
         **{("old", str(seed)): value for seed, value in OLD.items()},
         **{("new", str(seed)): value for seed, value in NEW.items()},
     }
@@ -109,20 +109,20 @@ def test_outcomes_without_order_or_keys_are_refused(data, complaint):
 
 
 def test_series_with_a_default_index_are_paired_by_position():
-    read = read_data({"a": pd.Series([1.0, 2.0]), "b": (value for value in [3.0, 4.0])})
-    assert [(row.replicate, row.value) for row in read.rows] == [("0", 1.0), ("1", 2.0), ("0", 3.0), ("1", 4.0)]
-    assert read.pair_column == "position"
+    table_read = read_data({"a": pd.Series([1.0, 2.0]), "b": (value for value in [3.0, 4.0])})
+    assert [(row.replicate, row.value) for row in table_read.rows] == [("0", 1.0), ("1", 2.0), ("0", 3.0), ("1", 4.0)]
+    assert table_read.pair_column == "position"
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, dict])
 def test_a_frame_with_a_column_per_group_needs_the_names_of_its_groups(make):
-    wide = make({"seed": [7, 3], "new": [1.0, 2.0], "old": [3.0, 4.0]})
-    with pytest.raises(Unanswered) as unanswered:
-        read_data(wide)
-    ((answer,),) = (question.answers for question in unanswered.value.questions)
+    wide_frame = make({"seed": [7, 3], "new": [1.0, 2.0], "old": [3.0, 4.0]})
+    with pytest.raises(Unanswered) as refusal:
+        read_data(wide_frame)
+    ((answer,),) = (question.answers for question in refusal.value.questions)
     assert (answer.key, answer.value) == ("groups", ("new", "old"))
-    read = read_data(wide, groups=answer.value)
-    assert [(row.group, row.replicate, row.value) for row in read.rows] == [
+    table_read = read_data(wide_frame, groups=answer.value)
+    assert [(row.group, row.replicate, row.value) for row in table_read.rows] == [
         ("new", "7", 1.0),
         ("old", "7", 3.0),
         ("new", "3", 2.0),
@@ -131,7 +131,7 @@ def test_a_frame_with_a_column_per_group_needs_the_names_of_its_groups(make):
 
 
 @pytest.mark.parametrize(
-    "true",
+    "true_value",
     [
         [True, False],
         np.array([True, False]),
@@ -142,5 +142,5 @@ def test_a_frame_with_a_column_per_group_needs_the_names_of_its_groups(make):
     ],
     ids=["list", "numpy", "pandas", "nullable", "polars", "arrow"],
 )
-def test_booleans_in_any_container_are_read_as_0_and_1(true):
-    assert [row.value for row in read_data({"a": true, "b": [0, 1]}).rows] == [1.0, 0.0, 0.0, 1.0]
+def test_booleans_in_any_container_are_read_as_0_and_1(true_value):
+    assert [row.value for row in read_data({"a": true_value, "b": [0, 1]}).rows] == [1.0, 0.0, 0.0, 1.0]

@@ -9,17 +9,17 @@ from esper_ab.readers.steps import StepRule
 
 @pytest.fixture
 def write(tmp_path):
-    def written(name, text):
+    def write_file(name, text):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
 
-    return written
+    return write_file
 
 
-def rows_of(paths, **reading):
-    outcomes = read_outcomes(paths, ReadingRules(**reading))
+def rows_of(paths, **rule_changes):
+    outcomes = read_outcomes(paths, ReadingRules(**rule_changes))
     observations = outcomes.observations
     rows = [(row.group, row.replicate, row.value) for row in observations.rows]
     return rows, (*observations.reading, *observations.notes), outcomes.name_lines
@@ -73,10 +73,10 @@ def test_the_user_is_asked_about_ambiguous_columns_of_groups(write):
 def test_groups_and_seeds_are_read_from_the_names_of_columns(write):
     runs = [f"{group}_s{seed}" for group in ("a", "b") for seed in (0, 1)]
     path = write("runs.csv", f"step,{','.join(runs)}\n0,1,2,3,4\n10,5,6,7,8\n")
-    rows, notes, shown = rows_of([path])
+    rows, notes, shown_lines = rows_of([path])
     assert rows == [("a", "0", 5.0), ("a", "1", 6.0), ("b", "0", 7.0), ("b", "1", 8.0)]
     assert notes == ("The outcome of a run is its last outcome, at step 10.",)
-    assert shown == ("Groups and seeds from names: --runs '{group}_s{seed}'", "a: seeds 0-1; b: seeds 0-1")
+    assert shown_lines == ("Groups and seeds from names: --runs '{group}_s{seed}'", "a: seeds 0-1; b: seeds 0-1")
 
 
 def test_curves_of_several_metrics_need_a_named_outcome(write):
@@ -104,8 +104,8 @@ def test_the_name_of_a_file_gives_the_group_or_the_seed(write):
 
 
 def test_steps_of_several_files_are_reduced_by_one_rule(write):
-    long = [write(f"{group}.csv", "seed,step,score\n0,1,1\n0,2,3\n1,1,2\n1,2,4\n") for group in ("big", "tiny")]
-    rows, notes, _ = rows_of(long)
+    long_files = [write(f"{group}.csv", "seed,step,score\n0,1,1\n0,2,3\n1,1,2\n1,2,4\n") for group in ("big", "tiny")]
+    rows, notes, _ = rows_of(long_files)
     assert rows == [("big", "0", 3.0), ("big", "1", 4.0), ("tiny", "0", 3.0), ("tiny", "1", 4.0)]
     assert notes == ("The outcome of a run is its last score, at step 2.",)
 

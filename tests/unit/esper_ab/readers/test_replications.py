@@ -20,13 +20,13 @@ ORIGINAL = Synthetic()
 REPLICATION = replace(ORIGINAL, rng_seed=12, replicates=8)
 
 
-def source(name, synthetic, **started):
-    first_event, *others = synthetic.events()
-    return name, fold([msgspec.structs.replace(first_event, **started), *others])
+def source(name, synthetic_experiment, **start_changes):
+    first_event, *later_events = synthetic_experiment.events()
+    return name, fold([msgspec.structs.replace(first_event, **start_changes), *later_events])
 
 
 @pytest.mark.parametrize(
-    ("synthetic", "expected"),
+    ("synthetic_experiment", "expected"),
     [
         (REPLICATION, True),
         (replace(REPLICATION, groups=dict(reversed(ORIGINAL.groups.items()))), True),
@@ -35,8 +35,8 @@ def source(name, synthetic, **started):
         (ORIGINAL, False),
     ],
 )
-def test_experiments_that_differ_only_in_rng_seed_are_replications(synthetic, expected):
-    assert are_replications([source("a", ORIGINAL), source("b", synthetic)]) is expected
+def test_experiments_that_differ_only_in_rng_seed_are_replications(synthetic_experiment, expected):
+    assert are_replications([source("a", ORIGINAL), source("b", synthetic_experiment)]) is expected
 
 
 def test_a_replication_with_other_versions_gets_a_remark():
@@ -72,10 +72,10 @@ def test_compare_shows_the_verdicts_of_replications_side_by_side():
         (replication["experiment"], replication["rng_seed"], replication["replicates"]) for replication in replications
     ] == [("a", 11, 6), ("b", 12, 8)]
     for replication in replications:
-        (compared,) = replication["comparisons"]
+        (comparison,) = replication["comparisons"]
         start = text.index(f"{replication['experiment']} (rng seed {replication['rng_seed']}")
-        assert text.index(f"{compared['verdict']}: {compared['headline']}", start) > start
-        assert all(f"! {warning}" in text for warning in compared["warnings"])
+        assert text.index(f"{comparison['verdict']}: {comparison['headline']}", start) > start
+        assert all(f"! {warning}" in text for warning in comparison["warnings"])
 
 
 @pytest.mark.usefixtures("two_directories")

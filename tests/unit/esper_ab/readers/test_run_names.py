@@ -12,9 +12,9 @@ def test_every_form_of_a_name_pattern_gives_group_and_seed(pattern):
 
 
 def test_groups_and_seeds_read_from_names_are_shown_in_two_lines():
-    first, second = show_names("{group}/{seed}", read_names(PATHS, "{group}/{seed}"))
-    assert first.endswith("--runs '{group}/{seed}'")
-    assert second == "a: seeds 0-2, 5; b: seeds 0-2, 5"
+    pattern_line, seeds_line = show_names("{group}/{seed}", read_names(PATHS, "{group}/{seed}"))
+    assert pattern_line.endswith("--runs '{group}/{seed}'")
+    assert seeds_line == "a: seeds 0-2, 5; b: seeds 0-2, 5"
 
 
 def test_only_some_of_many_group_names_are_shown():

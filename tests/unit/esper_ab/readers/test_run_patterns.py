@@ -8,7 +8,7 @@ from esper_ab.readers.run_patterns import infer_names
 
 
 def names(form, *parts):
-    return [form.format(*chosen) for chosen in product(*parts)]
+    return [form.format(*name_parts) for name_parts in product(*parts)]
 
 
 SEEDS = range(3)
@@ -29,11 +29,11 @@ SEEDS = range(3)
     ],
 )
 def test_an_inferred_name_pattern_gives_groups_and_seeds(paths, pattern):
-    found, read = infer_names(paths, "files", seeds=True, groups=True)
-    assert found == pattern
-    assert len({name.group for name in read}) == 2
-    assert {name.seed for name in read} == {"0", "1", "2"}
-    assert read_names(paths, found) == read
+    found_pattern, run_names = infer_names(paths, "files", seeds=True, groups=True)
+    assert found_pattern == pattern
+    assert len({name.group for name in run_names}) == 2
+    assert {name.seed for name in run_names} == {"0", "1", "2"}
+    assert read_names(paths, found_pattern) == run_names
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ def test_the_question_about_an_ambiguous_pattern_lists_every_reading():
 
 def test_names_are_read_only_for_missing_columns():
     assert infer_names(["model-7b.csv", "model-13b.csv"], "files", seeds=False, groups=True)[0] == "{group}"
-    pattern, read = infer_names(["s0.csv", "s1.csv"], "files", seeds=True, groups=False)
-    assert (pattern, [name.seed for name in read]) == ("s{seed}", ["0", "1"])
+    pattern, run_names = infer_names(["s0.csv", "s1.csv"], "files", seeds=True, groups=False)
+    assert (pattern, [name.seed for name in run_names]) == ("s{seed}", ["0", "1"])
 
 
 def test_two_files_are_read_as_two_groups_of_one_run():
-    _, read = infer_names(["a/monitor.csv", "b/monitor.csv"], "files", seeds=True, groups=True)
-    assert [(name.group, name.seed) for name in read] == [("a", ""), ("b", "")]
+    _, run_names = infer_names(["a/monitor.csv", "b/monitor.csv"], "files", seeds=True, groups=True)
+    assert [(name.group, name.seed) for name in run_names] == [("a", ""), ("b", "")]

@@ -39,8 +39,8 @@ def test_crashed_runs_in_a_table_are_lost(name):
 def test_a_group_that_lost_runs_is_not_called_better():
     observations = read(["finished"] * 14 + ["crashed", "killed"])
     answer = explore(observations, scales_of(("",), 2.0), Rule())
-    (compared,) = answer.comparisons
-    assert (str(compared.verdict), str(compared.unaudited)) == ("INCONCLUSIVE", "WORSE")
+    (comparison,) = answer.comparisons
+    assert (str(comparison.verdict), str(comparison.unaudited)) == ("INCONCLUSIVE", "WORSE")
     assert observations.notes[0] in answer.notes
 
 

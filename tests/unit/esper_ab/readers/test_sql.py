@@ -32,7 +32,7 @@ DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
 
 
 @pytest.mark.parametrize(
-    ("sql", "of_run"),
+    ("sql", "value_of_run"),
     [
         ("SELECT group_id, reward_mode, AVG(outcome) FROM env_episodes GROUP BY ALL", lambda run: run.training_area),
         (
@@ -42,12 +42,12 @@ DOCS = Path(__file__).resolve().parents[4] / "docs" / "sql.md"
         ),
     ],
 )
-def test_group_means_in_sql_equal_those_of_the_fold(experiment_dir, sql, of_run):
+def test_group_means_in_sql_equal_those_of_the_fold(experiment_dir, sql, value_of_run):
     runs = outcomes(fold(three_groups())).values()
     modes = {"shaped": "shaped", "simplified": "simplified", "wait": "shaped"}
     assert {(group, mode): mean for group, mode, mean in query(experiment_dir, sql).rows} == pytest.approx(
         {
-            (group, mode): fmean(of_run(run) for run in runs if run.run.group_id == group)
+            (group, mode): fmean(value_of_run(run) for run in runs if run.run.group_id == group)
             for group, mode in modes.items()
         }
     )
@@ -71,10 +71,10 @@ def test_incidents_of_a_failed_run_are_rows_of_a_view(experiment_dir, tmp_path):
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_column_of_a_view_is_documented(experiment_dir, view):
     section = _section(view)
-    common = _section("Columns of several views")
+    common_section = _section("Columns of several views")
     columns = re.findall(r"`(\w+)`", section.split("Columns: ")[1].split("\n\n")[0])
     assert tuple(columns) == query(experiment_dir, f"SELECT * FROM {view}").columns
-    assert set(columns) <= set(re.findall(r"^\| `(\w+)` \|", section + common, flags=re.MULTILINE))
+    assert set(columns) <= set(re.findall(r"^\| `(\w+)` \|", section + common_section, flags=re.MULTILINE))
 
 
 def _section(title):
@@ -108,13 +108,13 @@ def test_every_run_has_the_same_numbers_in_sql_as_in_the_fold(tmp_path, outcome,
     rows = {row[0]: row[1:] for row in query(write(tmp_path / "run", events), sql).rows}
     assert len(rows) == 2 * (6 + 2)
     for name, outcome_of_run in outcomes(history).items():
-        wanted = (
+        expected_row = (
             outcome_of_run.outcome,
             outcome_of_run.evaluated,
             outcome_of_run.greedy,
             len(history.runs[name].episodes),
         )
-        assert rows[name] == tuple(None if value is None else pytest.approx(value) for value in wanted)
+        assert rows[name] == tuple(None if value is None else pytest.approx(value) for value in expected_row)
     assert any(row[0] is None for row in rows.values()) == (kind != "whole")
 
 
@@ -189,8 +189,8 @@ def test_a_query_can_neither_write_files_nor_read_other_files(tmp_path, sql):
 def test_an_experiment_directory_may_have_any_name(tmp_path, name):
     (tmp_path / "run").mkdir()
     experiment_dir = write(tmp_path / name, planted_effect()[:60])
-    recorded = sum(isinstance(event, EpisodeRecorded) for event in planted_effect()[:60])
-    assert query(experiment_dir, "SELECT count(*) FROM episodes").rows == ((recorded,),)
+    record_count = sum(isinstance(event, EpisodeRecorded) for event in planted_effect()[:60])
+    assert query(experiment_dir, "SELECT count(*) FROM episodes").rows == ((record_count,),)
 
 
 def test_a_view_ignores_later_writes_to_the_journal(tmp_path):
@@ -251,9 +251,9 @@ def test_a_query_cannot_read_the_folder_of_duckdbs_temporary_files(tmp_path, mon
 
 
 def test_an_endless_query_times_out(experiment_dir):
-    endless = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range % 7 = b.range % 5"
+    endless_query = "SELECT count(*) FROM range(1000000000) a, range(1000000000) b WHERE a.range % 7 = b.range % 5"
     with pytest.raises(UsageError, match=r"^SQL: no answer within 0\.5 s; query less, or allow more time$"):
-        query(experiment_dir, endless, limit_s=0.5)
+        query(experiment_dir, endless_query, limit_s=0.5)
     assert query(experiment_dir, "SELECT 1").rows == ((1,),)
 
 

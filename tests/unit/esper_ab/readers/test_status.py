@@ -64,7 +64,7 @@ def test_the_live_view_prints_one_line_per_barrier_into_a_pipe():
 
 def test_the_live_view_ends_with_the_verdict(tmp_path):
     write(tmp_path, planted_effect())
-    said = {
+    comparison = {
         "a": "shaped",
         "b": "simplified",
         "verdict": "BETTER",
@@ -72,9 +72,9 @@ def test_the_live_view_ends_with_the_verdict(tmp_path):
         "warnings": ["Only six pairs."],
     }
     assert _last_words(tmp_path, Viewer(tmp_path)).endswith("shows the verdict")
-    (tmp_path / "verdict.json").write_text(json.dumps({"comparisons": [said]}))
-    said = "shows the rest\n  BETTER: shaped is better.\n  ! Only six pairs."
-    assert _last_words(tmp_path, Viewer(tmp_path)).endswith(said)
+    (tmp_path / "verdict.json").write_text(json.dumps({"comparisons": [comparison]}))
+    comparison = "shows the rest\n  BETTER: shaped is better.\n  ! Only six pairs."
+    assert _last_words(tmp_path, Viewer(tmp_path)).endswith(comparison)
 
 
 def pathology(run, finding, detail):
@@ -110,10 +110,10 @@ def test_the_live_view_prints_each_pathology_once_per_group(terminal):
 
 def test_a_live_view_opened_late_does_not_print_earlier_pathologies():
     events = with_pathology("shaped", 3)
-    second = [n for n, event in enumerate(events) if isinstance(event, Incident)][1]
+    second_index = [n for n, event in enumerate(events) if isinstance(event, Incident)][1]
     output = io.StringIO()
-    with LiveView(events[0].plan, Console(file=output, width=130), history=fold(events[:second])) as view:
-        for event in events[second:]:
+    with LiveView(events[0].plan, Console(file=output, width=130), history=fold(events[:second_index])) as view:
+        for event in events[second_index:]:
             view.observe(event)
     lines = [line for line in output.getvalue().splitlines() if "ppo_pathology" in line]
     assert lines == ["! ppo_pathology shaped: ratio explosion in 3 runs, shaped/0 first"]
@@ -129,8 +129,15 @@ def test_the_live_view_prints_at_most_one_line_per_minute(pace_s):
 
 def test_the_live_view_shows_a_table_and_a_bar_on_a_terminal():
     text = show(three_groups(), terminal=True)
-    for text_shown in ("group", "held-out accuracy, %", "reward (not comparable)", "entropy", "s / episode", "100 %"):
-        assert text_shown in text
+    for expected_text in (
+        "group",
+        "held-out accuracy, %",
+        "reward (not comparable)",
+        "entropy",
+        "s / episode",
+        "100 %",
+    ):
+        assert expected_text in text
     assert "simplified - wait" not in text
     assert "shaped - simplified +" in show(open_ended(), terminal=True)
 
@@ -151,9 +158,9 @@ def test_the_live_view_prints_a_confounder_at_once(terminal):
 
 
 def test_the_live_view_handles_journals_without_outcomes():
-    unmeasured = without_evaluations(same_twice())
-    assert show(unmeasured).startswith("seed 0 ready | a -; b - | 0 %\n")
-    assert "a - b" not in show(unmeasured, terminal=True)
+    unmeasured_events = without_evaluations(same_twice())
+    assert show(unmeasured_events).startswith("seed 0 ready | a -; b - | 0 %\n")
+    assert "a - b" not in show(unmeasured_events, terminal=True)
     equal_groups = open_ended(groups={"a": Shape(stream="one"), "b": Shape(stream="one")})
     assert "a - b 0.00 points, 6 pairs\n(outcome so far" in show(equal_groups, terminal=True)
     assert show(planted_effect()[:1]) == ""

@@ -69,9 +69,9 @@ def test_columns_of_zeros_and_ones_may_be_groups(file):
 def test_columns_of_a_wandb_chart_are_not_suggested_as_groups(file):
     """Their rows are steps, so none of the columns is offered as a group."""
     columns = [f'"{run} - acc{end}"' for run in ("old-0", "new-0") for end in ("", "__MIN", "__MAX")]
-    with pytest.raises(UsageError, match=r"a column per run \(old-0 - acc and 1 more\) and a row per step") as refused:
+    with pytest.raises(UsageError, match=r"a column per run \(old-0 - acc and 1 more\) and a row per step") as refusal:
         _read(file, f"{','.join(['Step', *columns])}\n0,1,1,1,2,2,2\n5,3,3,3,4,4,4\n")
-    assert "--groups" not in str(refused.value)
+    assert "--groups" not in str(refusal.value)
 
 
 def test_an_index_without_a_name_is_not_read_as_a_group(file):

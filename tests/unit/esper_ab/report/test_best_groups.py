@@ -16,8 +16,8 @@ def answer_to(means=MEANS):
 def test_the_set_of_best_groups_is_printed_before_the_pairs():
     answer = answer_to()
     text = render_text(external_report(answer))
-    best = text.index("exploratory BEST OF 4: With 95 % confidence")
-    assert best < text.index("\nWhich group is the best\n") < text.index("\nPairs\n")
+    begin_of_best = text.index("exploratory BEST OF 4: With 95 % confidence")
+    assert begin_of_best < text.index("\nWhich group is the best\n") < text.index("\nPairs\n")
     assert text.count("INCONCLUSIVE: ") == 0, "the verdicts' sentences are with -v"
     assert "exploratory BETTER: a is better than c" in render_text(external_report(answer), whole=True)
     assert max(map(len, text.splitlines())) <= 100
@@ -36,7 +36,7 @@ def test_a_report_on_three_groups_has_no_set_of_best_groups():
 
 def test_the_json_report_lists_the_groups_that_may_be_best():
     answer = answer_to()
-    best = json.loads(external_json(answer))["best"]
-    assert best["among"] == list(answer.best.among)
-    assert best["headline"] == answer.best.headline
-    assert set(best["groups"][0]) == {"group", "runs", "lost", "mean", "may_be_best", "behind"}
+    best_set = json.loads(external_json(answer))["best"]
+    assert best_set["among"] == list(answer.best.among)
+    assert best_set["headline"] == answer.best.headline
+    assert set(best_set["groups"][0]) == {"group", "runs", "lost", "mean", "may_be_best", "behind"}

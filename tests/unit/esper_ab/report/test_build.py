@@ -24,21 +24,21 @@ def test_the_report_on_an_abandoned_experiment_calls_it_stale(tmp_path):
 
 def test_the_same_journal_gives_the_same_report_bytes(tmp_path):
     experiment_dir = write(tmp_path / "run", planted_effect())
-    first = build_report(experiment_dir)
-    before = [(first.experiment_dir / name).read_bytes() for name in (SUMMARY, VERDICT, PAGE)]
+    first_report = build_report(experiment_dir)
+    bytes_before = [(first_report.experiment_dir / name).read_bytes() for name in (SUMMARY, VERDICT, PAGE)]
     with (experiment_dir / JOURNAL_NAME).open("ab") as journal:
         journal.write(b'{"n":999,"prev":"')  # a torn tail is not an event
     with mpl.rc_context({"lines.markeredgewidth": 5, "xtick.direction": "in"}):  # a user's matplotlibrc
-        second = build_report(experiment_dir)
-    assert [(second.experiment_dir / name).read_bytes() for name in (SUMMARY, VERDICT, PAGE)] == before
+        second_report = build_report(experiment_dir)
+    assert [(second_report.experiment_dir / name).read_bytes() for name in (SUMMARY, VERDICT, PAGE)] == bytes_before
     assert sorted(path.name for path in experiment_dir.iterdir()) == [
         JOURNAL_NAME,
         "report.html",
         "summary.txt",
         "verdict.json",
     ]
-    assert printed(second, "text") == second.text.rstrip()
-    assert printed(second, "whole").endswith(printed(second, "brief"))
-    assert f"{experiment_dir}/experiment.toml" in second.text  # a command can be pasted anywhere
-    assert second.text.endswith(f"The rest: esper-ab report {experiment_dir} --verbose\n")
-    assert not re.search(rb"20\d\d-\d\d-\d\d", before[2])
+    assert printed(second_report, "text") == second_report.text.rstrip()
+    assert printed(second_report, "whole").endswith(printed(second_report, "brief"))
+    assert f"{experiment_dir}/experiment.toml" in second_report.text  # a command can be pasted anywhere
+    assert second_report.text.endswith(f"The rest: esper-ab report {experiment_dir} --verbose\n")
+    assert not re.search(rb"20\d\d-\d\d-\d\d", bytes_before[2])

@@ -61,13 +61,13 @@ def six_groups(replicates=20, episodes=12):
 
 def lost_run():
     """Return a journal in which two runs of simplified were given up."""
-    lost = ("simplified/1", "simplified/4")
+    lost_runs = ("simplified/1", "simplified/4")
     events = [
         event
         for event in Synthetic(replicates=10).events()
-        if not (isinstance(event, RunEvaluated) and event.record.run.name in lost)
+        if not (isinstance(event, RunEvaluated) and event.record.run.name in lost_runs)
     ]
-    entries = [Incident(category="dropped_pair", run_name=run, episode=None, detail="died twice") for run in lost]
+    entries = [Incident(category="dropped_pair", run_name=run, episode=None, detail="died twice") for run in lost_runs]
     return [*events[:-1], *entries, events[-1]]
 
 
@@ -76,9 +76,9 @@ def runs_left_out():
     groups = {"a": Shape(accuracy=80.0), "b": Shape(accuracy=60.0)}
     whole = Synthetic(groups=groups, replicates=10, settings={"looks": (6, 10)}).events()
     contrast = whole[0].plan.design.comparisons[0]
-    cut = next(i for i, event in enumerate(whole) if isinstance(event, RunStarted) and event.run.replicate == 6)
+    cut_index = next(i for i, event in enumerate(whole) if isinstance(event, RunStarted) and event.run.replicate == 6)
     look = LookTaken(replicates=6, decided=(contrast,), leaving=("a", "b"))
-    return [*whole[:cut], look, whole[-1]]
+    return [*whole[:cut_index], look, whole[-1]]
 
 
 JOURNALS = {
@@ -174,11 +174,11 @@ LONG = {"last tenth, unpaired", "three groups", "three groups, twenty seeds", "s
 
 @pytest.mark.parametrize("name", JOURNALS)
 def test_lines_of_a_report_fit_80_columns(name):
-    *lines, rest = render_text(experiment_report(get_content(name))).splitlines()
+    *lines, last_line = render_text(experiment_report(get_content(name))).splitlines()
     assert len(lines) < 24 or name in LONG
-    assert rest == "The rest: esper-ab report EXPERIMENT --verbose"
-    long = [line for line in (*lines, *get_whole_text(name).splitlines()) if len(line) > 80]
-    assert [line for line in long if "esper-ab " not in line and "git " not in line] == []
+    assert last_line == "The rest: esper-ab report EXPERIMENT --verbose"
+    long_lines = [line for line in (*lines, *get_whole_text(name).splitlines()) if len(line) > 80]
+    assert [line for line in long_lines if "esper-ab " not in line and "git " not in line] == []
 
 
 @pytest.mark.parametrize("name", ["planted effect", "three groups", "six groups"])
@@ -250,25 +250,25 @@ def test_every_comparison_is_in_every_form_of_the_report(name):
         assert [card.headline for card in cards] == [item.headline for item in report_content.comparisons]
     sentences = [item.sentence.partition(" Conditional on ")[0] for item in report_content.comparisons]
     for rendering, escape in zip(renderings, (str, escaped, str), strict=True):
-        solid = "".join(rendering.split())  # an explained word has a space beside it on the page
-        everything = (*(card.headline for card in cards), *sentences)
-        assert [text for text in everything if "".join(escape(text).split()) not in solid] == []
+        compact_text = "".join(rendering.split())  # an explained word has a space beside it on the page
+        expected_texts = (*(card.headline for card in cards), *sentences)
+        assert [text for text in expected_texts if "".join(escape(text).split()) not in compact_text] == []
 
 
 def test_a_caveat_shared_by_all_comparisons_is_printed_once():
     report_content = get_content("six groups")
-    shared = set.intersection(*(set(item.caveats) for item in report_content.comparisons))
-    assert shared
+    shared_caveats = set.intersection(*(set(item.caveats) for item in report_content.comparisons))
+    assert shared_caveats
     text = " ".join(get_whole_text("six groups").split())
-    for caveat in shared:
+    for caveat in shared_caveats:
         assert text.count(caveat) == 1
 
 
 def test_every_key_of_the_verdict_is_documented():
     page = (Path(__file__).resolve().parents[4] / "docs" / "verdict.md").read_text(encoding="utf-8")
-    documented = set(re.findall(r"`([a-z_0-9]+)`", page))
+    documented_keys = set(re.findall(r"`([a-z_0-9]+)`", page))
     document = json.loads(render_verdict(get_content("left out")))
-    assert set(document) <= documented
+    assert set(document) <= documented_keys
     samples = (document[key][0] for key in ("comparisons", "runs", "conduct"))
     for item in (*samples, document["design"]):
-        assert set(item) <= documented
+        assert set(item) <= documented_keys

@@ -38,9 +38,9 @@ def test_every_experiment_is_listed_with_its_answer(folder, tmp_path):
     assert "<script" not in page
 
 
-@pytest.mark.parametrize("below", [True, False])
-def test_links_of_the_list_page_lead_to_the_reports(folder, tmp_path, below):
-    page = folder / "page.html" if below else tmp_path / "page.html"
+@pytest.mark.parametrize("is_below", [True, False])
+def test_links_of_the_list_page_lead_to_the_reports(folder, tmp_path, is_below):
+    page = folder / "page.html" if is_below else tmp_path / "page.html"
     (link,) = re.findall(r'href="([^"]*report.html)"', write_page(folder, page))
     assert (page.parent / unquote(link)).samefile(folder / "points" / "done" / "report.html")
 

@@ -65,18 +65,20 @@ def test_each_state_and_verdict_has_the_expected_next_step(name, command):
 def test_a_suggested_new_plan_uses_another_rng_seed():
     """Otherwise runs that looked promising would count twice and raise the rate of false claims above alpha."""
     report_content = make_content("one seed")
-    anew = [step.command for name in JOURNALS for step in next_steps(make_content(name)) if "launch" in step.command]
-    assert len(anew) > 2
-    assert all(f"--rng-seed {report_content.experiment.rng_seed + 1}" in command for command in anew)
+    new_plan_commands = [
+        step.command for name in JOURNALS for step in next_steps(make_content(name)) if "launch" in step.command
+    ]
+    assert len(new_plan_commands) > 2
+    assert all(f"--rng-seed {report_content.experiment.rng_seed + 1}" in command for command in new_plan_commands)
 
 
 def test_constant_differences_do_not_raise_doubts_about_the_seed():
     report_content = make_content("constant differences")
-    (compared,) = report_content.comparisons
-    assert compared.constant
-    assert not compared.unmoved
-    text = " ".join((*compared.caveats, *(step.sentence for step in next_steps(report_content))))
-    assert f"{compared.constant}, and would be in further pairs" in text
+    (comparison,) = report_content.comparisons
+    assert comparison.constant
+    assert not comparison.unmoved
+    text = " ".join((*comparison.caveats, *(step.sentence for step in next_steps(report_content))))
+    assert f"{comparison.constant}, and would be in further pairs" in text
     assert "check that the seed" not in text
 
 
@@ -84,9 +86,9 @@ def test_the_log_of_a_failed_run_is_suggested_before_more_runs():
     report_content = make_content("one seed")
     name, run = next(iter(report_content.history.runs.items()))
     history = replace(report_content.history, runs=report_content.history.runs | {name: replace(run, failed=True)})
-    first, second = next_steps(replace(report_content, history=history))
-    assert first.command == f"esper-ab logs 'a folder/x' {name}"
-    assert "--seeds 12" in second.command
+    first_step, second_step = next_steps(replace(report_content, history=history))
+    assert first_step.command == f"esper-ab logs 'a folder/x' {name}"
+    assert "--seeds 12" in second_step.command
 
 
 @pytest.mark.parametrize(
@@ -98,14 +100,20 @@ def test_the_log_of_a_failed_run_is_suggested_before_more_runs():
 )
 def test_a_harder_task_is_suggested_for_mostly_equal_pairs(episodes, command):
     report_content = make_content("open")
-    changed = msgspec.structs.replace
-    started = report_content.history.started
-    plan = changed(started.plan, experiment=changed(started.plan.experiment, episodes=episodes))
-    history = replace(report_content.history, started=changed(started, plan=plan))
+    replace_fields = msgspec.structs.replace
+    first_event = report_content.history.started
+    plan = replace_fields(first_event.plan, experiment=replace_fields(first_event.plan.experiment, episodes=episodes))
+    history = replace(report_content.history, started=replace_fields(first_event, plan=plan))
     (item,) = report_content.comparisons
-    altered = replace(item, effect=changed(item.effect, se=None, t=None, p=None), pairs_needed=None, pairs_anew=None)
+    altered_comparison = replace(
+        item, effect=replace_fields(item.effect, se=None, t=None, p=None), pairs_needed=None, pairs_anew=None
+    )
     (step,) = next_steps(
-        replace(report_content, history=history, analysis=replace(report_content.analysis, comparisons=(altered,)))
+        replace(
+            report_content,
+            history=history,
+            analysis=replace(report_content.analysis, comparisons=(altered_comparison,)),
+        )
     )
     assert "on a harder task" in step.sentence
     assert (step.command, "--episodes" in step.sentence) == (command, episodes > 1)
@@ -116,21 +124,23 @@ def test_the_first_suggestion_is_the_one_that_trains_fewer_pairs():
     report_content = make_content("open")
     (item,) = report_content.comparisons
     trained = report_content.history.replicates
-    for extended, anew in ((trained + 9, trained + 5), (trained + 175, trained + 60)):
-        pairs_needed, pairs_anew = (
-            PairsNeeded(margin=2.0, alpha=0.05, pairs=n, low=n, high=n) for n in (extended, anew)
+    for extension_pairs, new_plan_pairs in ((trained + 9, trained + 5), (trained + 175, trained + 60)):
+        pairs_needed, pairs_of_new_plan = (
+            PairsNeeded(margin=2.0, alpha=0.05, pairs=n, low=n, high=n) for n in (extension_pairs, new_plan_pairs)
         )
-        altered = replace(item, pairs_needed=pairs_needed, pairs_anew=pairs_anew)
-        steps = next_steps(replace(report_content, analysis=replace(report_content.analysis, comparisons=(altered,))))
-        commands = [f"esper-ab resume 'a folder/x' --seeds {extended}", f"{ANEW} --seeds {anew} "]
-        commands = commands if extended - trained < anew else commands[::-1]
-        first, second = steps[:2]
-        assert first.command.startswith(commands[0])
-        assert second.command.startswith(commands[1])
+        altered_comparison = replace(item, pairs_needed=pairs_needed, pairs_anew=pairs_of_new_plan)
+        steps = next_steps(
+            replace(report_content, analysis=replace(report_content.analysis, comparisons=(altered_comparison,)))
+        )
+        commands = [f"esper-ab resume 'a folder/x' --seeds {extension_pairs}", f"{ANEW} --seeds {new_plan_pairs} "]
+        commands = commands if extension_pairs - trained < new_plan_pairs else commands[::-1]
+        first_step, second_step = steps[:2]
+        assert first_step.command.startswith(commands[0])
+        assert second_step.command.startswith(commands[1])
 
 
 @pytest.mark.parametrize(
-    ("changes", "settled"),
+    ("changes", "is_settled"),
     [
         ({"head_entropy": 0.95}, False),
         ({"head_entropy": 0.3, "sampled": 60.0, "greedy": 80.0}, False),
@@ -138,15 +148,17 @@ def test_the_first_suggestion_is_the_one_that_trains_fewer_pairs():
         ({"head_entropy": 0.3, "sampled": 80.0, "greedy": 81.0}, True),
     ],
 )
-def test_more_training_is_suggested_before_more_pairs_for_unsettled_policies(changes, settled):
+def test_more_training_is_suggested_before_more_pairs_for_unsettled_policies(changes, is_settled):
     report_content = make_content("open")
-    learned = [
+    learnings = [
         msgspec.structs.replace(group_learning, **changes) for group_learning in report_content.analysis.learning
     ]
-    first = next_steps(replace(report_content, analysis=replace(report_content.analysis, learning=tuple(learned))))[0]
+    first_step = next_steps(
+        replace(report_content, analysis=replace(report_content.analysis, learning=tuple(learnings)))
+    )[0]
     episodes = report_content.history.plan.experiment.episodes
-    assert (f"--episodes {4 * episodes}" in first.command) is not settled
-    assert ("left and right have not settled" in first.sentence) is not settled
+    assert (f"--episodes {4 * episodes}" in first_step.command) is not is_settled
+    assert ("left and right have not settled" in first_step.sentence) is not is_settled
 
 
 def test_a_short_comparison_of_rewards_leads_to_the_recommended_budget():
@@ -155,17 +167,21 @@ def test_a_short_comparison_of_rewards_leads_to_the_recommended_budget():
         fold(Synthetic(groups={"a": Shape(mode="shaped"), "b": Shape(mode="sparse")}).events()), place="x"
     )
     steps = next_steps(report_content)
-    enough = -(-ENOUGH_EPISODES // report_content.experiment.n_envs)
-    assert f"--episodes {enough} " in steps[0].command
-    started = report_content.history.started
-    changed = msgspec.structs.replace
-    plan = changed(started.plan, experiment=changed(report_content.experiment, episodes=enough))
-    trained = replace(report_content, history=replace(report_content.history, started=changed(started, plan=plan)))
+    enough_episodes = -(-ENOUGH_EPISODES // report_content.experiment.n_envs)
+    assert f"--episodes {enough_episodes} " in steps[0].command
+    first_event = report_content.history.started
+    replace_fields = msgspec.structs.replace
+    plan = replace_fields(
+        first_event.plan, experiment=replace_fields(report_content.experiment, episodes=enough_episodes)
+    )
+    trained = replace(
+        report_content, history=replace(report_content.history, started=replace_fields(first_event, plan=plan))
+    )
     assert not any(str(ENOUGH_EPISODES) in step.sentence for step in next_steps(trained))
 
 
 @pytest.mark.parametrize(
-    ("name", "following"),
+    ("name", "next_name"),
     [
         ("x", "x-larger"),
         ("x-longer", "x-larger-2"),
@@ -175,34 +191,36 @@ def test_a_short_comparison_of_rewards_leads_to_the_recommended_budget():
         ("x-2", "x-2-larger"),
     ],
 )
-def test_names_of_successive_plans_are_numbered(name, following):
+def test_names_of_successive_plans_are_numbered(name, next_name):
     report_content = make_content("one seed")
-    changed = msgspec.structs.replace
-    started = report_content.history.started
-    plan = changed(started.plan, experiment=changed(started.plan.experiment, name=name))
+    replace_fields = msgspec.structs.replace
+    first_event = report_content.history.started
+    plan = replace_fields(first_event.plan, experiment=replace_fields(first_event.plan.experiment, name=name))
     (step,) = next_steps(
-        replace(report_content, history=replace(report_content.history, started=changed(started, plan=plan)))
+        replace(report_content, history=replace(report_content.history, started=replace_fields(first_event, plan=plan)))
     )
-    assert step.command.endswith(f" --name {following}")
+    assert step.command.endswith(f" --name {next_name}")
 
 
 @pytest.mark.parametrize(
-    ("controller", "mode", "same"),
+    ("controller", "mode", "is_same_computation"),
     [
         ("ppo", "shaped", True),
         ("ppo", "sparse", False),
         ("wait", "sparse", True),  # which reads no reward
     ],
 )
-def test_equal_records_are_explained_by_equal_settings(controller, mode, same):
+def test_equal_records_are_explained_by_equal_settings(controller, mode, is_same_computation):
     groups = {
         name: Shape(stream="one", controller=controller, mode=reward) for name, reward in (("a", "shaped"), ("b", mode))
     }
     report_content = content(fold(Synthetic(groups=groups, replicates=1).events()), place="a folder/x")
     (step,) = next_steps(report_content)
-    assert ("the settings make the same computation" in step.sentence) is same
-    assert step.command == ("" if same else f"{ANEW} --episodes 32 --rng-seed 12 --name synthetic-longer")
-    assert ("the same computation" in report_content.comparisons[0].headline) is same
+    assert ("the settings make the same computation" in step.sentence) is is_same_computation
+    assert step.command == (
+        "" if is_same_computation else f"{ANEW} --episodes 32 --rng-seed 12 --name synthetic-longer"
+    )
+    assert ("the same computation" in report_content.comparisons[0].headline) is is_same_computation
 
 
 RULES = {
@@ -221,7 +239,7 @@ RULES = {
 def test_suggested_commands_are_accepted(name, rng_seed, tmp_path):
     """Check `resume` by the rule of the experiment, and `launch` by its settings with the proposed flags."""
     names = ("left", "right", "third")[: 3 if name == "three groups" else 2]
-    synthetic = Synthetic(
+    synthetic_experiment = Synthetic(
         groups={group: Shape() for group in names},
         replicates=20,
         episodes=2,
@@ -230,7 +248,7 @@ def test_suggested_commands_are_accepted(name, rng_seed, tmp_path):
         rng_seed=rng_seed,
         settings=RULES[name],
     )
-    history = fold(synthetic.events())
+    history = fold(synthetic_experiment.events())
     report_content = content(history, place=str(tmp_path))
     for command in [step.command for step in next_steps(report_content) if step.command]:
         _, verb, *words = shlex.split(command)
@@ -243,13 +261,13 @@ def test_suggested_commands_are_accepted(name, rng_seed, tmp_path):
         if "looks" in changes:
             changes["looks"] = tuple(map(int, changes["looks"].split(",")))
         experiment = msgspec.convert(
-            msgspec.to_builtins(synthetic.plan().experiment) | changes, ResolvedExperiment, strict=False
+            msgspec.to_builtins(synthetic_experiment.plan().experiment) | changes, ResolvedExperiment, strict=False
         )
         check_design(experiment)
 
 
 def test_no_extension_is_suggested_after_a_stop_for_futility():
-    synthetic = Synthetic(
+    synthetic_experiment = Synthetic(
         groups={"left": Shape(), "right": Shape()},
         replicates=20,
         episodes=2,
@@ -259,7 +277,7 @@ def test_no_extension_is_suggested_after_a_stop_for_futility():
         settings=RULES["futility"],
     )
     for rng_seed in range(1, 40):
-        report_content = content(fold(replace(synthetic, rng_seed=rng_seed).events()), place="a folder/x")
+        report_content = content(fold(replace(synthetic_experiment, rng_seed=rng_seed).events()), place="a folder/x")
         if report_content.comparisons[0].inconclusive == "futile":
             break
     (step,) = next_steps(report_content)
@@ -270,14 +288,14 @@ def test_no_extension_is_suggested_after_a_stop_for_futility():
 def test_the_brief_text_has_question_answer_and_next_step(name):
     report_content = make_content(name)
     lines = render_brief(report_content, "x/report.html").splitlines()
-    brief = " ".join(" ".join(lines).split())
-    assert all(card.headline in brief for card in verdicts(report_content).cards)
-    assert "report: x/report.html" in brief
+    brief_text = " ".join(" ".join(lines).split())
+    assert all(card.headline in brief_text for card in verdicts(report_content).cards)
+    assert "report: x/report.html" in brief_text
     question_text = question(report_content.history.plan)
-    assert brief.startswith(question_text) or not report_content.state.complete
-    assert question_text in brief
+    assert brief_text.startswith(question_text) or not report_content.state.complete
+    assert question_text in brief_text
     steps = next_steps(report_content)
-    assert brief.endswith(steps[0].command or steps[0].sentence)
+    assert brief_text.endswith(steps[0].command or steps[0].sentence)
     assert len(lines) <= 20
 
 

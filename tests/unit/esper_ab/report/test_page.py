@@ -27,11 +27,11 @@ def text(report_content):
 
 def test_the_security_policy_of_the_page_allows_only_the_embedded_script(text):
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
-    allowed = dict(part.split(" ", 1) for part in html.unescape(policy).split("; "))
+    allowed_sources = dict(part.split(" ", 1) for part in html.unescape(policy).split("; "))
     (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert allowed["script-src"] == f"'sha256-{digest}'"
-    assert allowed["default-src"] == "'none'"
+    assert allowed_sources["script-src"] == f"'sha256-{digest}'"
+    assert allowed_sources["default-src"] == "'none'"
 
 
 def test_every_point_of_a_figure_names_its_run(report_content, text):
@@ -53,9 +53,9 @@ def test_the_answer_and_the_next_step_precede_every_fold_of_the_page(report_cont
 
 
 def test_a_scrollable_element_has_an_accessible_name(text):
-    scrolling = re.findall(r'<div [^>]*tabindex="0"[^>]*>', text)
-    assert all(re.search(r'role="(region|img)" aria-label="[^"]+"', tag) for tag in scrolling)
-    assert '<div class="scroll" tabindex="0" role="region" aria-label="Outcomes by seed">' in scrolling
+    scrolling_tags = re.findall(r'<div [^>]*tabindex="0"[^>]*>', text)
+    assert all(re.search(r'role="(region|img)" aria-label="[^"]+"', tag) for tag in scrolling_tags)
+    assert '<div class="scroll" tabindex="0" role="region" aria-label="Outcomes by seed">' in scrolling_tags
 
 
 def test_terms_are_explained_at_their_first_use():

@@ -10,8 +10,8 @@ from esper_ab.report.reproduction import reproduction
 
 
 def test_a_shell_can_parse_the_command_that_repeats_an_experiment():
-    *_, last = reproduction(content(fold(planted_effect()), place="a folder/x"))
-    assert shlex.split(last) == [
+    *_, last_line = reproduction(content(fold(planted_effect()), place="a folder/x"))
+    assert shlex.split(last_line) == [
         "esper-ab",
         "launch",
         "a folder/x/experiment.toml",

@@ -26,9 +26,9 @@ def noise(policy: float, episode: float, ratio_high: float, evaluation_episode_s
 
 
 def test_an_explicit_number_of_evaluation_episodes_is_kept() -> None:
-    chosen = choose_eval_episodes(experiment(eval_episodes=7))
-    assert (chosen.eval_episodes, chosen.why) == (7, "")
-    assert chosen == choose_eval_episodes(experiment(eval_episodes=7, n_envs=5), noise(1, 1, 1))
+    episode_choice = choose_eval_episodes(experiment(eval_episodes=7))
+    assert (episode_choice.eval_episodes, episode_choice.why) == (7, "")
+    assert episode_choice == choose_eval_episodes(experiment(eval_episodes=7, n_envs=5), noise(1, 1, 1))
 
 
 def test_without_a_calibration_auto_chooses_16_evaluation_episodes() -> None:
@@ -44,15 +44,15 @@ def test_the_number_of_evaluation_episodes_is_part_of_the_digest() -> None:
     assert plans[0].digest != plans[1].digest
     for plan in plans:
         assert {spec.eval_episodes for block in plan.blocks for spec in block.runs} == {plan.experiment.eval_episodes}
-    same = planned(experiment(eval_episodes=choose_eval_episodes(experiment()).eval_episodes), machine())
-    assert same.digest == planned(experiment(), machine()).digest
+    equal_plan = planned(experiment(eval_episodes=choose_eval_episodes(experiment()).eval_episodes), machine())
+    assert equal_plan.digest == planned(experiment(), machine()).digest
 
 
 @given(st.integers(0, 2**31), st.integers(6, 40), st.sampled_from(["a", "b"]), st.floats(0.1, 9.0))
 def test_the_automatic_number_of_episodes_depends_only_on_task_and_budget(rng_seed, replicates, name, margin) -> None:
     """Random seed, name, groups and margin do not change it."""
-    changed = experiment(("x", "y", "z"), rng_seed=rng_seed, seeds=replicates, name=name, margin=margin)
-    assert choose_eval_episodes(changed) == choose_eval_episodes(experiment())
+    changed_experiment = experiment(("x", "y", "z"), rng_seed=rng_seed, seeds=replicates, name=name, margin=margin)
+    assert choose_eval_episodes(changed_experiment) == choose_eval_episodes(experiment())
 
 
 def test_one_round_of_evaluation_suffices_for_an_outcome_of_training() -> None:

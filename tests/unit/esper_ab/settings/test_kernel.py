@@ -32,12 +32,12 @@ def experiment_with(kernel: str, hosts: str = "kernel", **growth: object) -> Ask
     return experiment(groups=groups, arithmetic=arithmetic)
 
 
-def resolve_arithmetic(want: AskedExperiment, this_machine: Machine) -> Arithmetic:
-    return resolve(want, this_machine, "x", 16).arithmetic
+def resolve_arithmetic(request: AskedExperiment, this_machine: Machine) -> Arithmetic:
+    return resolve(request, this_machine, "x", 16).arithmetic
 
 
 @pytest.mark.parametrize(
-    ("want", "this_machine", "kernel", "hosts"),
+    ("asked_experiment", "this_machine", "kernel", "hosts"),
     [
         (experiment_with("torch"), machine_with(WIDE), "torch", "torch"),
         (experiment_with("native"), machine_with(WIDE, NARROW), "native-avx512", "native-avx512"),
@@ -59,9 +59,9 @@ def resolve_arithmetic(want: AskedExperiment, this_machine: Machine) -> Arithmet
     ],
 )
 def test_the_kernel_trains_only_hosts_that_it_supports(
-    want: AskedExperiment, this_machine: Machine, kernel: str, hosts: str
+    asked_experiment: AskedExperiment, this_machine: Machine, kernel: str, hosts: str
 ) -> None:
-    arithmetic = resolve_arithmetic(want, this_machine)
+    arithmetic = resolve_arithmetic(asked_experiment, this_machine)
     assert (arithmetic.kernel, arithmetic.host_kernel) == (kernel, hosts)
     assert arithmetic.kernel_build == next((k.build for k in this_machine.kernels if k.name == kernel), "")
     assert kernel != "torch" or arithmetic == Arithmetic()
@@ -81,23 +81,23 @@ def test_the_kernel_computes_policies_of_gymnasium_tasks(
 ) -> None:
     cartpole = msgspec.structs.replace(TASK, name="gym:CartPole-v1", kind="gymnasium", slots=())
     this_machine = msgspec.structs.replace(this_machine, tasks=(cartpole,))
-    want = asked("env", "random", task=cartpole.name, margin=5.0, sets=(f"arithmetic.kernel={kernel_setting}",))
-    arithmetic = resolve_arithmetic(want, this_machine)
+    request = asked("env", "random", task=cartpole.name, margin=5.0, sets=(f"arithmetic.kernel={kernel_setting}",))
+    arithmetic = resolve_arithmetic(request, this_machine)
     assert (arithmetic.kernel, arithmetic.hosts) == (kernel, "kernel")
     assert arithmetic.kernel_build == next((k.build for k in this_machine.kernels if k.name == kernel), "")
 
 
 def test_a_note_names_the_chosen_kernel() -> None:
-    def notes(want: AskedExperiment, this_machine: Machine) -> tuple[str, ...]:
-        return settings_of(want.task).remarks(want, resolve(want, this_machine, "x", 16), this_machine)
+    def notes(request: AskedExperiment, this_machine: Machine) -> tuple[str, ...]:
+        return settings_of(request.task).remarks(request, resolve(request, this_machine, "x", 16), this_machine)
 
     assert notes(experiment_with("auto"), machine_with(WIDE)) == ("--kernel auto: native-avx512 (built by g++ 12).",)
     assert notes(experiment_with("auto"), machine_with(UNBUILT)) == (
         "--kernel auto: torch (it has not been built; build it).",
     )
     assert notes(experiment_with("torch"), machine_with(UNBUILT)) == ()
-    (on_gpus,) = notes(experiment_with("auto"), machine_with(WIDE, gpus=2))
-    assert on_gpus.startswith(
+    (gpu_note,) = notes(experiment_with("auto"), machine_with(WIDE, gpus=2))
+    assert gpu_note.startswith(
         "--kernel auto: native-avx512 (built by g++ 12); hosts: torch (the kernel trains hosts only on the CPU"
     )
     assert lacking_kernel(machine_with(UNBUILT)) == (UNBUILT.problem, UNBUILT.remedy)
@@ -126,9 +126,9 @@ def test_resuming_needs_the_same_build_of_the_kernel() -> None:
         (machine_with(UNBUILT, NARROW), "it has not been built; build it"),
         (machine_with(msgspec.structs.replace(WIDE, build="clang")), "here (clang) differs from that of the plan"),
     ):
-        with pytest.raises(UsageError, match="native-avx512") as refused:
+        with pytest.raises(UsageError, match="native-avx512") as refusal:
             check_kernel(plan, this_machine)
-        assert reason in str(refused.value)
+        assert reason in str(refusal.value)
     check_kernel(Arithmetic(), machine_with())
 
 
@@ -145,9 +145,9 @@ def test_a_kernel_can_be_set_by_flag_file_or_key(tmp_path) -> None:
 
 
 def gpus(*capabilities: str) -> Machine:
-    plain = machine(gpus=len(capabilities))
-    cards = [msgspec.structs.replace(d, capability=c) for d, c in zip(plain.devices, capabilities, strict=False)]
-    return msgspec.structs.replace(plain, devices=(*cards, *plain.devices[len(cards) :]))
+    gpu_machine = machine(gpus=len(capabilities))
+    cards = [msgspec.structs.replace(d, capability=c) for d, c in zip(gpu_machine.devices, capabilities, strict=False)]
+    return msgspec.structs.replace(gpu_machine, devices=(*cards, *gpu_machine.devices[len(cards) :]))
 
 
 def with_amps(*amps: str) -> AskedExperiment:
@@ -157,9 +157,11 @@ def with_amps(*amps: str) -> AskedExperiment:
 
 def precision_on(this_machine: Machine, *amps: str) -> tuple[list[str], list[str]]:
     """Return the resolved precision of each group, and the notes about it."""
-    want = with_amps(*amps)
-    plan = resolve(want, this_machine, "x", 16)
-    return [resolved.settings.growth.amp for resolved in plan.groups], list(precision_notes(want, plan, this_machine))
+    request = with_amps(*amps)
+    plan = resolve(request, this_machine, "x", 16)
+    return [resolved_group.settings.growth.amp for resolved_group in plan.groups], list(
+        precision_notes(request, plan, this_machine)
+    )
 
 
 @pytest.mark.parametrize("this_machine", [machine(cpu_bf16="avx512_bf16"), gpus("9.0", "8.0"), gpus("9.0", "7.5")])
@@ -194,9 +196,9 @@ def test_a_group_can_override_the_amp_flag() -> None:
     ]
 
 
-@pytest.mark.parametrize(("given", "deterministic"), [(None, True), (True, True), (False, False)])
-def test_the_deterministic_flag_can_be_negated(given: bool | None, deterministic: bool) -> None:
-    flags = read_flags({"deterministic": given})
+@pytest.mark.parametrize(("is_deterministic", "deterministic"), [(None, True), (True, True), (False, False)])
+def test_the_deterministic_flag_can_be_negated(is_deterministic: bool | None, deterministic: bool) -> None:
+    flags = read_flags({"deterministic": is_deterministic})
     assert asked("shaped", "wait", **flags).arithmetic.deterministic == deterministic
 
 

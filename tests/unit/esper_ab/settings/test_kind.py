@@ -21,5 +21,5 @@ from esper_ab.settings.schema import FIELDS
 )
 def test_each_setting_is_read_by_its_kinds_of_task(kinds, keys):
     for key in keys:
-        reading = [name for name in kinds_of_task.kinds() if of_kind(name, SettingsKind).reads(FIELDS[key])]
-        assert reading == list(kinds), key
+        reading_kinds = [name for name in kinds_of_task.kinds() if of_kind(name, SettingsKind).reads(FIELDS[key])]
+        assert reading_kinds == list(kinds), key

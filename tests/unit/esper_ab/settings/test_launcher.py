@@ -50,7 +50,7 @@ def test_launcher_arguments_in_python_have_python_names():
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("launcher_settings", "words"),
     [
         ({}, ""),
         ({"launcher": "slurm"}, "--launcher slurm"),
@@ -59,8 +59,8 @@ def test_launcher_arguments_in_python_have_python_names():
         ({"ray_label": {"kind": "h100", "zone": "a"}}, "--ray-label kind=h100 --ray-label zone=a"),
     ],
 )
-def test_launcher_settings_are_printed_as_flags(asked, words):
-    launcher = AskedLauncher(**asked)
+def test_launcher_settings_are_printed_as_flags(launcher_settings, words):
+    launcher = AskedLauncher(**launcher_settings)
     assert " ".join(launcher.words) == words
     flags = dict(zip(launcher.words[::2], launcher.words[1::2], strict=True))
-    assert set(flags) == {f"--{key.replace('_', '-')}" for key in asked}
+    assert set(flags) == {f"--{key.replace('_', '-')}" for key in launcher_settings}

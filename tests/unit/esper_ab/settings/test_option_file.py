@@ -22,7 +22,7 @@ DECODER = msgspec.json.Decoder(Measured)
 
 
 def load(path: Path) -> Measured:
-    return load_option_file(path, DECODER, what="measurement", schema=3, made_by="measure")
+    return load_option_file(path, DECODER, option_name="measurement", schema=3, writing_command="measure")
 
 
 def test_an_option_file_is_found_by_its_path_or_folder(tmp_path: Path) -> None:

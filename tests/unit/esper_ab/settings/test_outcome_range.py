@@ -51,8 +51,8 @@ def test_trainer_settings_of_groups_keep_their_spelling() -> None:
     }
     assert (experiment.task, experiment.n_envs, experiment.steps) == ("trainer:mine", 1, 1)
     assert experiment.trainer == str(Path.cwd() / "mine.py")
-    without_settings = asked("base", "fast", group=GROUPS[1:], **PYTHON)
-    assert trainer_settings(without_settings) == {"base": {}, "fast": {"lr": "1e-3"}}
+    request_without_settings = asked("base", "fast", group=GROUPS[1:], **PYTHON)
+    assert trainer_settings(request_without_settings) == {"base": {}, "fast": {"lr": "1e-3"}}
 
 
 def test_a_command_runs_in_the_current_folder() -> None:
@@ -103,10 +103,10 @@ def settings_with_lr(tmp_path: Path, value: str) -> GroupSettings:
     ],
 )
 def test_the_refusal_of_a_value_too_large_for_a_message_names_its_key(tmp_path: Path, value: str, words: str) -> None:
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError) as refusal:
         settings_with_lr(tmp_path, value)
-    assert str(refused.value).startswith(f"run.toml [group.fast.trainer] lr: {words}")
-    assert "\n" not in str(refused.value)
+    assert str(refusal.value).startswith(f"run.toml [group.fast.trainer] lr: {words}")
+    assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("value", [2**63 - 1, -(2**63), 1.7e308, "inf", "nan", "ü", True])
@@ -116,10 +116,10 @@ def test_a_valid_trainer_setting_survives_json(tmp_path: Path, value: TrainerVal
     assert msgspec.json.decode(msgspec.json.encode(settings), type=GroupSettings) == settings
 
 
-@pytest.mark.parametrize(("better", "worst"), [("higher", -1.0), ("lower", 5.0)])
-def test_the_outcome_has_the_declared_direction_and_worst_value(better: str, worst: float) -> None:
+@pytest.mark.parametrize(("better_direction", "worst_value"), [("higher", -1.0), ("lower", 5.0)])
+def test_the_outcome_has_the_declared_direction_and_worst_value(better_direction: str, worst_value: float) -> None:
     settings = {"outcome": "wandb:charts/episodic_return", "outcome_range": "-1..5", "outcome_unit": "J", "margin": 1.0}
-    experiment = asked(group=GROUPS, trainer=COMMAND, **{**settings, "outcome_better": better})
+    experiment = asked(group=GROUPS, trainer=COMMAND, **{**settings, "outcome_better": better_direction})
     measure = outcome_measure(experiment)
-    assert (measure.label, measure.unit, measure.better) == ("charts/episodic_return", "J", better)
-    assert (measure.low, measure.high, worst_outcome(experiment)) == (-1.0, 5.0, worst)
+    assert (measure.label, measure.unit, measure.better) == ("charts/episodic_return", "J", better_direction)
+    assert (measure.low, measure.high, worst_outcome(experiment)) == (-1.0, 5.0, worst_value)

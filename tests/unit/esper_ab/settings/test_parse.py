@@ -22,9 +22,9 @@ def test_a_toml_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", ["1" * 5000, f"0x{'f' * 5000}"])
 @pytest.mark.parametrize("key", ["rng_seed", "ppo.epochs", "reward.params.rate", "launcher.name", "record.settings"])
 def test_a_number_of_thousands_of_digits_is_refused(tmp_path: Path, key: str, number: str) -> None:
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError) as refusal:
         toml(tmp_path, f"{key} = {number}\n")
-    assert "run.toml" in str(refused.value)
+    assert "run.toml" in str(refusal.value)
 
 
 def test_an_empty_request_compares_shaped_and_simplified_with_default_settings() -> None:
@@ -61,15 +61,15 @@ def test_the_set_flag_changes_all_groups() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "mode"),
+    ("written_path", "mode"),
     [
         ("some/file.py:f", "HERE/some/file.py:f"),
         ("pkg.mod:f", "pkg.mod:f"),
         ("lab:f", "lab:f"),
     ],
 )
-def test_a_user_file_gets_an_absolute_path(written: str, mode: str) -> None:
-    assert by_name(asked("shaped", f"mine={written}"))["mine"].reward.mode == mode.replace("HERE", str(Path.cwd()))
+def test_a_user_file_gets_an_absolute_path(written_path: str, mode: str) -> None:
+    assert by_name(asked("shaped", f"mine={written_path}"))["mine"].reward.mode == mode.replace("HERE", str(Path.cwd()))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_user_file_gets_an_absolute_path(written: str, mode: str) -> None:
     ],
 )
 @pytest.mark.parametrize(
-    ("written", "file"),
+    ("written_path", "file"),
     [
         ("file.py", "file.py"),
         ("mine", "mine.py"),
@@ -88,12 +88,12 @@ def test_a_user_file_gets_an_absolute_path(written: str, mode: str) -> None:
         ("lab", "lab/__init__.py"),
     ],
 )
-def test_paths_in_a_file_are_relative_to_the_file(tmp_path: Path, text: str, written: str, file: str) -> None:
+def test_paths_in_a_file_are_relative_to_the_file(tmp_path: Path, text: str, written_path: str, file: str) -> None:
     (tmp_path / "lab").mkdir()
     (tmp_path / file).touch()
-    assert by_name(asked(toml=toml(tmp_path, text.format(written))))["mine"].reward.mode == f"{tmp_path / file}:f"
-    installed = toml(tmp_path, text.format("installed.mine"))
-    assert by_name(asked(toml=installed))["mine"].reward.mode == "installed.mine:f"
+    assert by_name(asked(toml=toml(tmp_path, text.format(written_path))))["mine"].reward.mode == f"{tmp_path / file}:f"
+    installed_file = toml(tmp_path, text.format("installed.mine"))
+    assert by_name(asked(toml=installed_file))["mine"].reward.mode == "installed.mine:f"
 
 
 def test_flags_override_the_settings_of_a_file(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_group_table_named_after_a_reward_mode_uses_the_mode(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("key", "ours"),
+    ("key", "our_names"),
     [
         ("trainer.learning_rate", "here it is called ppo.lr"),
         ("num_timesteps", "here it is called total_timesteps"),
@@ -140,14 +140,14 @@ def test_a_group_table_named_after_a_reward_mode_uses_the_mode(tmp_path: Path) -
         ("trainer.simulation.evaluate_interval", "here it is called eval_episodes"),
     ],
 )
-def test_the_refusal_of_a_foreign_key_names_the_equivalent_key(key: str, ours: str) -> None:
+def test_the_refusal_of_a_foreign_key_names_the_equivalent_key(key: str, our_names: str) -> None:
     with pytest.raises(UsageError) as caught:
         asked(sets=(f"{key}=1",))
-    assert f"unknown key {key!r}; {ours}" in str(caught.value)
+    assert f"unknown key {key!r}; {our_names}" in str(caught.value)
 
 
 def test_every_suggested_key_exists() -> None:
-    assert {key for ours in OURS.values() for key in ours} <= FIELDS.keys()
+    assert {key for our_keys in OURS.values() for key in our_keys} <= FIELDS.keys()
     assert not OURS.keys() & FIELDS.keys()
 
 
@@ -176,15 +176,15 @@ def test_every_suggested_key_exists() -> None:
     ],
 )
 def test_the_refusal_of_text_with_invalid_characters_names_its_key(key: str, text: str, words: str) -> None:
-    written = Assignment(key, text, f"run.toml {key}", Path("/"), is_text=False)
-    with pytest.raises(UsageError, match=rf"run.toml {key}: {words}") as refused:
-        convert_value(written)
-    assert str(refused.value).isprintable()
+    assignment = Assignment(key, text, f"run.toml {key}", Path("/"), is_text=False)
+    with pytest.raises(UsageError, match=rf"run.toml {key}: {words}") as refusal:
+        convert_value(assignment)
+    assert str(refusal.value).isprintable()
 
 
 @pytest.mark.parametrize("is_text", [False, True])
 @pytest.mark.parametrize(("value", "words"), [(math.inf, "a finite number, not inf"), (2**63, r"2\^63 - 1, not 9223")])
 def test_a_reward_constant_too_large_for_a_message_is_refused(value: float, words: str, is_text: bool) -> None:
-    written = Assignment("reward.params.w", str(value) if is_text else value, "origin", Path("/"), is_text)
+    assignment = Assignment("reward.params.w", str(value) if is_text else value, "origin", Path("/"), is_text)
     with pytest.raises(UsageError, match=f"origin: expected .*{words}"):
-        convert_value(written)
+        convert_value(assignment)

@@ -31,26 +31,26 @@ def check_round_trip(message: Settings) -> None:
 @pytest.mark.parametrize("flag", FLAGS)
 def test_accepted_text_of_a_flag_survives_every_message(kind: str, flag: str) -> None:
     for text in TEXTS:
-        for written in (text, f"info:{text}", f"{text}=1"):
-            asked_for: dict[str, object] = FLAGS_OF_KINDS[kind] | {flag: written}
+        for flag_text in (text, f"info:{text}", f"{text}=1"):
+            flags: dict[str, object] = FLAGS_OF_KINDS[kind] | {flag: flag_text}
             if flag == "lower":
-                asked_for.pop("higher", None)
+                flags.pop("higher", None)
             if flag in ("controller.schedule", "growth.blueprints"):
-                asked_for[flag] = f"[{written}]"
+                flags[flag] = f"[{flag_text}]"
             try:
-                asked = parse(
+                request = parse(
                     read_request(
-                        {key: value for key, value in asked_for.items() if "." not in key}
+                        {key: value for key, value in flags.items() if "." not in key}
                         | {
-                            "set": [f"{key}={value}" for key, value in asked_for.items() if "." in key],
+                            "set": [f"{key}={value}" for key, value in flags.items() if "." in key],
                         }
                     )
                 )
             except UsageError:
                 continue
-            assert isinstance(asked, AskedExperiment)
-            check_round_trip(asked)
-            questions = settings_of(asked.task).ask(asked)
+            assert isinstance(request, AskedExperiment)
+            check_round_trip(request)
+            questions = settings_of(request.task).ask(request)
             assert isinstance(questions, Questions)
             check_round_trip(questions)
 

@@ -32,9 +32,9 @@ def test_every_task_is_a_part_with_its_share_of_alpha(tmp_path):
     assert [part.asked.margin for part in parts] == [1.0, 20.0]
     assert [part.asked.episodes for part in parts] == [3, 50], "each has the defaults of its kind"
     assert {part.asked.alpha for part in parts} == {0.06}
-    planned = [as_part(part.asked, len(parts)) for part in parts]
-    assert {asked.alpha for asked in planned} == {0.06 / 3}
-    assert {asked.looks for asked in planned} == {(12,)}
+    planned_parts = [as_part(part.asked, len(parts)) for part in parts]
+    assert {planned_part.alpha for planned_part in planned_parts} == {0.06 / 3}
+    assert {planned_part.looks for planned_part in planned_parts} == {(12,)}
 
 
 def test_a_file_can_have_settings_for_a_single_task(tmp_path):
@@ -118,8 +118,8 @@ def test_a_grid_setting_cannot_differ_between_groups(tmp_path, options, group):
 
 
 @pytest.mark.parametrize(
-    ("parts", "groups", "controlled", "shares"),
+    ("parts", "groups", "has_control", "shares"),
     [(2, 2, False, 3), (2, 2, True, 3), (2, 3, False, 7), (2, 3, True, 5), (4, 4, False, 25), (4, 4, True, 13)],
 )
-def test_alpha_is_shared_by_all_comparisons_and_their_means(parts, groups, controlled, shares):
-    assert share_of(0.05, parts, groups, controlled=controlled) == pytest.approx(0.05 / shares)
+def test_alpha_is_shared_by_all_comparisons_and_their_means(parts, groups, has_control, shares):
+    assert share_of(0.05, parts, groups, controlled=has_control) == pytest.approx(0.05 / shares)

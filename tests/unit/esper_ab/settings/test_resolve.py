@@ -14,19 +14,21 @@ from esper_ab.settings.kind import settings_of
 from esper_ab.settings.resolve import resolve
 
 
-def _questions(asked: AskedExperiment) -> Questions:
-    return settings_of(asked.task).ask(asked)
+def _questions(request: AskedExperiment) -> Questions:
+    return settings_of(request.task).ask(request)
 
 
-@pytest.mark.parametrize("per_run", [1, 2])
-def test_resolving_planned_devices_again_gives_the_same_devices(per_run: int) -> None:
-    def resolve_devices(gpus: int, *asked: str) -> tuple[str, ...]:
-        question = experiment(("a", "b", "c"), devices_per_run=per_run, devices=asked)
+@pytest.mark.parametrize("devices_per_run", [1, 2])
+def test_resolving_planned_devices_again_gives_the_same_devices(devices_per_run: int) -> None:
+    def resolve_devices(gpus: int, *device_names: str) -> tuple[str, ...]:
+        question = experiment(("a", "b", "c"), devices_per_run=devices_per_run, devices=device_names)
         return resolve(question, machine(cores=2, gpus=gpus), "x", 16).devices
 
-    planned = resolve_devices(0)
-    assert len(planned) == 3 * per_run
-    assert resolve_devices(0, *planned) == resolve_devices(1, *planned) == planned  # a GPU added later changes nothing
+    planned_devices = resolve_devices(0)
+    assert len(planned_devices) == 3 * devices_per_run
+    assert (
+        resolve_devices(0, *planned_devices) == resolve_devices(1, *planned_devices) == planned_devices
+    )  # a GPU added later changes nothing
 
 
 @pytest.mark.parametrize("devices", [(), ("cuda",), ("cuda:0",)], ids=str)
@@ -37,22 +39,22 @@ def test_too_few_gpus_are_shared_by_default(
     assert plan.experiment.placement == "share"
     assert [lane.name for lane in plan.lanes] == ["cuda:0/0", "cuda:0/1"]
     assert any("MPS" in note for note in plan.notes)
-    asked = experiment(devices=devices, placement="sequence")
-    assert planned(asked, machine(gpus=1)).experiment.placement == "sequence"
+    request = experiment(devices=devices, placement="sequence")
+    assert planned(request, machine(gpus=1)).experiment.placement == "sequence"
     assert planned(experiment(), machine(gpus=2)).experiment.placement == "spread"
 
 
 def test_notes_name_unusable_gpus() -> None:
-    unusable = "GPUs requested: 3, usable: 2; not cuda:2 (CUDA error: uncorrectable ECC error)"
-    this_machine = machine(gpus=2, unusable_gpus=unusable)
+    unusable_note = "GPUs requested: 3, usable: 2; not cuda:2 (CUDA error: uncorrectable ECC error)"
+    this_machine = machine(gpus=2, unusable_gpus=unusable_note)
     plan = planned(experiment(), this_machine)
-    assert f"{unusable}." in plan.notes[: plan.limits]  # on the first screen
-    on_cpu = planned(experiment(devices=("cpu",)), this_machine)
-    assert "GPUs stay unused: 2 workers on the CPU, 1 thread each." in on_cpu.notes
+    assert f"{unusable_note}." in plan.notes[: plan.limits]  # on the first screen
+    cpu_plan = planned(experiment(devices=("cpu",)), this_machine)
+    assert "GPUs stay unused: 2 workers on the CPU, 1 thread each." in cpu_plan.notes
 
 
 @pytest.mark.parametrize(
-    ("asked", "tried"),
+    ("device_names", "tried_gpus"),
     [
         ((), ("cuda",)),
         (("cuda",), ("cuda",)),
@@ -60,10 +62,12 @@ def test_notes_name_unusable_gpus() -> None:
         (("cpu",), ()),
     ],
 )
-def test_the_preflight_tries_only_the_requested_gpus(asked: tuple[str, ...], tried: tuple[str, ...]) -> None:
-    questions = _questions(experiment(devices=asked, n_envs=9, devices_per_run=2))
-    assert (questions.gpus, questions.hosts) == (tried, 5)
-    assert _questions(experiment(devices=asked, task="gym:CartPole-v1")).gpus == ()  # environments are on cores
+def test_the_preflight_tries_only_the_requested_gpus(
+    device_names: tuple[str, ...], tried_gpus: tuple[str, ...]
+) -> None:
+    questions = _questions(experiment(devices=device_names, n_envs=9, devices_per_run=2))
+    assert (questions.gpus, questions.hosts) == (tried_gpus, 5)
+    assert _questions(experiment(devices=device_names, task="gym:CartPole-v1")).gpus == ()  # environments are on cores
 
 
 CARTPOLE = msgspec.structs.replace(TASK, name="gym:CartPole-v1", kind="gymnasium", slots=())
@@ -103,11 +107,11 @@ def test_the_preflight_receives_the_trainer_with_the_settings_of_every_group() -
 
 def test_a_resolved_trainer_has_the_settings_found_by_the_preflight() -> None:
     question = asked(**TRAINER, margin=1.0)
-    typed = {"slow": {"lr": 1e-4}, "fast": {"lr": 1e-3}}
+    typed_settings = {"slow": {"lr": 1e-4}, "fast": {"lr": 1e-3}}
     task = msgspec.structs.replace(TASK, name=question.task, kind="trainer", slots=())
-    facts = TrainerFacts(settings=typed, evaluations=5)
-    resolved = resolve(question, machine(tasks=(task,), trainer=facts), "x", 16)
-    assert {group.name: group.settings.trainer for group in resolved.groups} == typed
-    assert (resolved.eval_episodes, resolved.arithmetic.kernel, resolved.slots) == (5, "torch", ())
+    facts = TrainerFacts(settings=typed_settings, evaluations=5)
+    resolution = resolve(question, machine(tasks=(task,), trainer=facts), "x", 16)
+    assert {group.name: group.settings.trainer for group in resolution.groups} == typed_settings
+    assert (resolution.eval_episodes, resolution.arithmetic.kernel, resolution.slots) == (5, "torch", ())
     with pytest.raises(UsageError, match=r"trainer .*mine\.py: no function train"):
         resolve(question, machine(tasks=(task,), trainer=TrainerFacts(problem="no function train")), "x", 16)

@@ -13,7 +13,7 @@ def convert_constant(value, *, is_text):
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
+    ("written_value", "typed_value"),
     [
         ("3", 3),
         ("0.5", 0.5),
@@ -25,11 +25,11 @@ def convert_constant(value, *, is_text):
         ("'unclosed", "'unclosed"),
     ],
 )
-def test_a_constant_on_the_command_line_is_typed_by_its_spelling(written, meant) -> None:
-    value = convert_constant(written, is_text=True)
-    assert (value, type(value)) == (meant, type(meant))
-    assert convert_constant(written, is_text=False) == written
-    assert convert_constant(meant, is_text=False) == meant
+def test_a_constant_on_the_command_line_is_typed_by_its_spelling(written_value, typed_value) -> None:
+    value = convert_constant(written_value, is_text=True)
+    assert (value, type(value)) == (typed_value, type(typed_value))
+    assert convert_constant(written_value, is_text=False) == written_value
+    assert convert_constant(typed_value, is_text=False) == typed_value
 
 
 @pytest.mark.parametrize(

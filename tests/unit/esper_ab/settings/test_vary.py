@@ -24,13 +24,13 @@ def parse_vary(text: str, **options: object) -> AskedExperiment:
 
 @pytest.mark.parametrize("options", [TRAINED, COMMAND])
 def test_vary_makes_a_group_of_every_value(options: dict[str, object]) -> None:
-    asked = parse_vary("lr=3e-4, 1e-3,adaptive", **options)
-    assert {name: settings.trainer for name, settings in by_name(asked).items()} == {
+    request = parse_vary("lr=3e-4, 1e-3,adaptive", **options)
+    assert {name: settings.trainer for name, settings in by_name(request).items()} == {
         "lr=3e-4": {"lr": "3e-4"},
         "lr=1e-3": {"lr": "1e-3"},
         "lr=adaptive": {"lr": "adaptive"},
     }
-    assert asked.control == "lr=3e-4"
+    assert request.control == "lr=3e-4"
 
 
 @pytest.mark.parametrize(
@@ -96,17 +96,17 @@ def test_plain_values_of_vary_are_kept_in_group_names(values: list[str]) -> None
 def test_vary_is_refused_with_a_file_that_declares_groups(tmp_path, text: str) -> None:
     with pytest.raises(UsageError, match="the file also declares groups"):
         read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, text))
-    asked = parse(read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, 'control = "shaped"\nppo.gamma = 0.9')))
-    assert asked.control == "ppo.lr=1"
-    assert {group.settings.ppo.gamma for group in asked.groups} == {0.9}
+    request = parse(read_request({"vary": "ppo.lr=1,2"}, toml(tmp_path, 'control = "shaped"\nppo.gamma = 0.9')))
+    assert request.control == "ppo.lr=1"
+    assert {group.settings.ppo.gamma for group in request.groups} == {0.9}
 
 
 @pytest.mark.parametrize("text", ["lr=a b,a;b", "lr=ä,日本", f"lr={'a' * 70}1,{'a' * 70}2"])
 def test_values_of_vary_with_the_same_group_name_are_refused(text: str) -> None:
-    first, second = text.removeprefix("lr=").split(",")
-    with pytest.raises(UsageError, match=r"two groups would be named lr=.* keeps only the letters a to z") as refused:
+    first_value, second_value = text.removeprefix("lr=").split(",")
+    with pytest.raises(UsageError, match=r"two groups would be named lr=.* keeps only the letters a to z") as refusal:
         parse_vary(text, **TRAINED)
-    assert f"--group first:trainer.lr={first} --group second:trainer.lr={second}" in str(refused.value)
+    assert f"--group first:trainer.lr={first_value} --group second:trainer.lr={second_value}" in str(refusal.value)
     with pytest.raises(UsageError, match="the value 3 is given twice"):
         parse_vary("lr=3,3", **TRAINED)
 
@@ -119,8 +119,8 @@ def test_a_placeholder_of_a_command_can_contain_dots_and_dashes(tmp_path, key: s
     """It can also look like one of our settings or begin with our prefix, as in Hydra and Lightning."""
     name = "algo.lr" if key == "trainer.algo.lr" else key
     keys = ("algo.lr", "trainer.epochs", "trainer.learning-rate")
-    fixed = [f"{other_key}=7" for other_key in keys if not other_key.endswith(name)]
-    values = [settings.trainer for settings in by_name(parse_vary(f"{key}=1,2", set=fixed, **DOTTED)).values()]
+    fixed_settings = [f"{other_key}=7" for other_key in keys if not other_key.endswith(name)]
+    values = [settings.trainer for settings in by_name(parse_vary(f"{key}=1,2", set=fixed_settings, **DOTTED)).values()]
     assert [trainer[name] for trainer in values] == ["1", "2"]
     assert {frozenset(trainer) for trainer in values} == {frozenset(("algo.lr", "trainer.epochs", "learning-rate"))}
 

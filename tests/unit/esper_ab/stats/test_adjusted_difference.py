@@ -72,10 +72,14 @@ def test_unused_positions_cost_no_degree_of_freedom():
     a = [1.0, 5.0, 2.0, 7.0, 3.0]
     b = [0.0, 1.0, 1.0, 2.0, 5.0]
     sides = [(0, 1), (1, 0), (0, 1), (1, 0), (0, 1)]
-    two = adjusted_difference(a, b, sides, 2)
-    four = adjusted_difference(a, b, sides, 4)
-    assert (four.mean, four.se, four.df) == (approx(two.mean), approx(two.se), two.df)
-    assert [effect.position for effect in four.positions] == [1]
+    result_for_two = adjusted_difference(a, b, sides, 2)
+    result_for_four = adjusted_difference(a, b, sides, 4)
+    assert (result_for_four.mean, result_for_four.se, result_for_four.df) == (
+        approx(result_for_two.mean),
+        approx(result_for_two.se),
+        result_for_two.df,
+    )
+    assert [effect.position for effect in result_for_four.positions] == [1]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,13 @@ def test_differences_that_vary_only_by_position_are_degenerate(gains, positions)
 
 
 def test_pairs_without_degrees_of_freedom_have_no_t():
-    one_pair = adjusted_difference([3.0], [1.0], [(0, 1)], 1)
-    assert (one_pair.mean, one_pair.df, one_pair.sd, one_pair.p, one_pair.interval(0.05)) == (2.0, 0, None, None, None)
+    single_pair = adjusted_difference([3.0], [1.0], [(0, 1)], 1)
+    assert (single_pair.mean, single_pair.df, single_pair.sd, single_pair.p, single_pair.interval(0.05)) == (
+        2.0,
+        0,
+        None,
+        None,
+        None,
+    )
     two_pairs = adjusted_difference([3.0, 8.0], [1.0, 2.0], [(0, 1), (1, 0)], 2)
     assert (two_pairs.mean, two_pairs.df, two_pairs.t) == (approx(4.0), 0, None)

@@ -22,8 +22,10 @@ def test_the_evidence_is_the_bayes_factor_of_t(t, df, information, g):
     def weighted(effect):
         return stats.nct.pdf(t, df, effect * math.sqrt(information)) * stats.norm.pdf(effect, scale=1.0 / math.sqrt(g))
 
-    averaged = integrate.quad(weighted, -15.0, 15.0, limit=200, points=[t / math.sqrt(information)])[0]
-    assert math.exp(log_evidence(t, df, information, g)) == pytest.approx(averaged / stats.t.pdf(t, df), rel=1e-5)
+    averaged_density = integrate.quad(weighted, -15.0, 15.0, limit=200, points=[t / math.sqrt(information)])[0]
+    assert math.exp(log_evidence(t, df, information, g)) == pytest.approx(
+        averaged_density / stats.t.pdf(t, df), rel=1e-5
+    )
 
 
 @given(st.floats(-30, 30), st.floats(0.01, 10), counts, st.floats(1.5, 1e4))

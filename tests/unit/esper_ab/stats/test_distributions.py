@@ -43,5 +43,5 @@ def test_running_an_experiment_imports_no_scipy() -> None:
         "print([name for name in sys.modules if name.startswith('scipy')])\ndistributions.load()\n"
         "print('scipy.special' in sys.modules, 'scipy.stats' in sys.modules)\n"
     )
-    completed = subprocess.run([sys.executable, "-c", script], check=True, timeout=120, capture_output=True, text=True)
-    assert completed.stdout.splitlines() == ["[]", "True False"]
+    process = subprocess.run([sys.executable, "-c", script], check=True, timeout=120, capture_output=True, text=True)
+    assert process.stdout.splitlines() == ["[]", "True False"]

@@ -14,14 +14,16 @@ def test_the_slope_of_drifting_differences_equals_linear_regression():
     result = drift(pairs_from(d), 1)
     regression = stats.linregress(np.arange(12), d)
     assert (result.slope, result.slope_p) == (pytest.approx(regression.slope), pytest.approx(regression.pvalue))
-    rest = d - d.mean()
-    lag = (rest[1:] @ rest[:-1]) / (rest @ rest)
+    residuals = d - d.mean()
+    lag = (residuals[1:] @ residuals[:-1]) / (residuals @ residuals)
     z = (lag + 1 / 12) / (10 / (12 * 11**0.5))  # Moran 1948: mean -1/n, variance (n-2)^2 / (n^2 (n-1))
     assert (result.autocorrelation, result.autocorrelation_p) == pytest.approx((lag, stats.norm.sf(z)))
-    plain, added = (msgspec.structs.astuple(drift(pairs_from(x), 2)) for x in (d, d + np.array([5.0, -5.0] * 6)))
-    assert added == pytest.approx(plain)  # a position effect is not drift
-    shuffled = np.random.default_rng(2).permutation(d.size)
-    assert drift(pairs_from(d).taken(shuffled), 1) == result
+    plain_drift, drift_with_effect = (
+        msgspec.structs.astuple(drift(pairs_from(x), 2)) for x in (d, d + np.array([5.0, -5.0] * 6))
+    )
+    assert drift_with_effect == pytest.approx(plain_drift)  # a position effect is not drift
+    shuffled_pairs = np.random.default_rng(2).permutation(d.size)
+    assert drift(pairs_from(d).taken(shuffled_pairs), 1) == result
 
 
 @pytest.mark.parametrize("d", [np.arange(5.0), np.full(10, 3.0), np.zeros(8), [0.0] * 9 + [1.0]])

@@ -34,6 +34,8 @@ def test_equivalence_requires_an_interval_inside_the_margin(rows, margin, bound)
     assume(min(abs(low + margin), abs(high - margin)) > 1e-9)
     assert equivalence(effect, margin, bound).reached == (-margin < low and high < margin)
     forward = equivalence(effect, margin, bound)
-    swapped = equivalence(compute_difference(b, a), margin, bound)
-    assert (forward.p_lower, forward.p_upper) == pytest.approx((swapped.p_upper, swapped.p_lower), rel=1e-9)
+    swapped_result = equivalence(compute_difference(b, a), margin, bound)
+    assert (forward.p_lower, forward.p_upper) == pytest.approx(
+        (swapped_result.p_upper, swapped_result.p_lower), rel=1e-9
+    )
     assert equivalence(compute_difference(a, a), margin, bound) is None

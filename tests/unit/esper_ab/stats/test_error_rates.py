@@ -15,7 +15,7 @@ def make_tail(count=1, pairs=20, depth=25.0):
     return Tail(count=count, pairs=pairs, mean=-depth, others=0.0, sd=1.0)
 
 
-def make_differences(wanted, pairs, mean=0.7):
+def make_differences(wanted_skewness, pairs, mean=0.7):
     """Return differences with this skewness against the claim, and this mean in SDs."""
     low = 0.0
     high = 30.0
@@ -23,7 +23,7 @@ def make_differences(wanted, pairs, mean=0.7):
     for _ in range(60):
         power = (low + high) / 2.0
         d = -(quantiles**power)
-        low, high = (power, high) if -skewness(d) < wanted else (low, power)
+        low, high = (power, high) if -skewness(d) < wanted_skewness else (low, power)
     return (d - d.mean()) / d.std(ddof=1) + mean
 
 
@@ -32,14 +32,16 @@ def test_the_error_rate_at_a_table_entry_equals_the_entry():
     law_index = table.SKEWNESS.index(3.5)
     d = make_differences(table.SAMPLE[pairs_index][law_index], 10)
     assert rate_of_skewness(d, ONE_OF_10) == pytest.approx(table.SKEWED[pairs_index][0][law_index] / 100.0, rel=1e-6)
-    rare = make_tail(count=2)
-    several = LookPlan(looks="several looks", first=14, comparisons=8)
+    rare_tail = make_tail(count=2)
+    several_looks = LookPlan(looks="several looks", first=14, comparisons=8)
     rates = table.COLLAPSES[len(table.PAIRS) + table.PAIRS.index(14)][table.COMPARISONS.index(8)]
     share_index = table.SHARES.index(0.1)
     depth_index = table.DEPTHS.index(25.0)
-    assert rate_of_tail(rare, several) == pytest.approx(rates[share_index][depth_index] / 100.0)
-    always = LookPlan(looks="after every pair", first=6, comparisons=1)
-    assert rate_of_tail(rare, always) == pytest.approx(table.COLLAPSES[-1][0][share_index][depth_index] / 100.0)
+    assert rate_of_tail(rare_tail, several_looks) == pytest.approx(rates[share_index][depth_index] / 100.0)
+    looks_after_pairs = LookPlan(looks="after every pair", first=6, comparisons=1)
+    assert rate_of_tail(rare_tail, looks_after_pairs) == pytest.approx(
+        table.COLLAPSES[-1][0][share_index][depth_index] / 100.0
+    )
 
 
 def draw_skewed(rng, size, skew):
@@ -80,8 +82,8 @@ def test_the_error_rates_agree_with_simulated_plans(looks, kind, comparisons):
 )
 def test_rare_collapses_have_the_expected_error_rates(share, looks, rate):
     plan = LookPlan(looks="one look" if len(looks) == 1 else "several looks", first=looks[0], comparisons=1)
-    rare = make_tail(count=round(100 * share), pairs=100, depth=45.0)
-    assert rate_of_tail(rare, plan) == pytest.approx(rate, abs=0.03)
+    rare_tail = make_tail(count=round(100 * share), pairs=100, depth=45.0)
+    assert rate_of_tail(rare_tail, plan) == pytest.approx(rate, abs=0.03)
 
 
 def test_the_error_rate_rises_with_comparisons_and_falls_with_pairs():
@@ -98,10 +100,10 @@ def test_the_stated_error_rate_covers_the_true_rate_in_half_of_false_claims(law)
     n = 10
     d = draw_skewed(rng, (20_000, n), table.SKEWNESS[law])
     t = d.mean(1) / d.std(1, ddof=1) * n**0.5
-    claimed = d[t > 2.262]
-    stated = [rate_of_skewness(differences, ONE_OF_10) or 0.05 for differences in claimed]
-    true = table.SKEWED[table.PAIRS.index(n)][0][law] / 100.0
-    assert np.mean(np.array(stated) >= true) == pytest.approx(0.5, abs=0.1)
+    claimed_differences = d[t > 2.262]
+    stated_rates = [rate_of_skewness(differences, ONE_OF_10) or 0.05 for differences in claimed_differences]
+    true_rate = table.SKEWED[table.PAIRS.index(n)][0][law] / 100.0
+    assert np.mean(np.array(stated_rates) >= true_rate) == pytest.approx(0.5, abs=0.1)
 
 
 def test_most_normal_differences_have_no_stated_error_rate():
@@ -127,5 +129,5 @@ def test_a_very_large_difference_has_no_stated_error_rate():
     ],
 )
 def test_a_far_tail_is_separated_by_more_than_the_range_of_the_rest(differences, count):
-    far = far_tail(np.array(differences))
-    assert (far and far.count) == count
+    tail = far_tail(np.array(differences))
+    assert (tail and tail.count) == count

@@ -14,12 +14,12 @@ steps = st.integers(1, 64)
 @given(ratios, trainings, steps, st.lists(st.integers(1, 10_000), min_size=1, max_size=40))
 def test_the_best_number_of_episodes_minimises_variance_times_cost(ratio, training, step, grid):
     eval_episodes = best_eval_episodes(ratio, training, step)
-    most = most_eval_episodes(training, step)
+    episode_limit = most_eval_episodes(training, step)
     assert eval_episodes % step == 0
-    assert step <= eval_episodes <= most
-    least = variance_times_cost(eval_episodes, ratio, training)
-    for other in (step, most, *(min(step * times, most) for times in grid)):
-        assert least <= variance_times_cost(other, ratio, training) * (1 + 1e-12)
+    assert step <= eval_episodes <= episode_limit
+    least_cost = variance_times_cost(eval_episodes, ratio, training)
+    for other_episodes in (step, episode_limit, *(min(step * times, episode_limit) for times in grid)):
+        assert least_cost <= variance_times_cost(other_episodes, ratio, training) * (1 + 1e-12)
 
 
 @given(trainings)

@@ -21,6 +21,6 @@ def test_the_norm_equals_the_euclidean_norm(values: list[float], power: int, ran
     assert norm(floats(values)) == pytest.approx(math.hypot(*values))
     values = [value for value in values if abs(value) > 1e-3]
     if values:
-        scaled = [math.ldexp(value, power) for value in values]
-        random.shuffle(scaled)
-        assert norm(floats(scaled)) == pytest.approx(math.ldexp(norm(floats(values)), power), rel=1e-12)
+        scaled_values = [math.ldexp(value, power) for value in values]
+        random.shuffle(scaled_values)
+        assert norm(floats(scaled_values)) == pytest.approx(math.ldexp(norm(floats(values)), power), rel=1e-12)

@@ -31,11 +31,11 @@ TODAY = ItemDifference(
 )
 
 
-def draw(rng, runs, items, of_runs=0.02, of_items=0.2, of_scores=0.3):
-    """Draw graded scores of two groups; `of_items` is the standard deviation of an item's difference."""
+def draw(rng, runs, items, run_sd=0.02, item_sd=0.2, score_sd=0.3):
+    """Draw graded scores of two groups; `item_sd` is the standard deviation of an item's difference."""
     shape = (2, runs, items)
-    y = rng.normal(0.0, of_runs, (2, runs, 1)) + rng.normal(0.0, of_items / 2**0.5, (2, 1, items))
-    return shared_items(*(y + rng.normal(0.0, of_scores, shape)), paired=False)
+    y = rng.normal(0.0, run_sd, (2, runs, 1)) + rng.normal(0.0, item_sd / 2**0.5, (2, 1, items))
+    return shared_items(*(y + rng.normal(0.0, score_sd, shape)), paired=False)
 
 
 def half_width(estimate):
@@ -49,9 +49,9 @@ def test_the_predicted_interval_width_agrees_with_new_scores(level):
     rng = np.random.default_rng(1)
     sizes = {}
     for _ in range(60):
-        now = item_difference(draw(rng, 12, 150), level)
-        advice = item_advice(now, 0.05, factor=0.7, run_cost=100.0)
-        assert advice.goal == pytest.approx(0.7 * half_width(now))
+        difference_now = item_difference(draw(rng, 12, 150), level)
+        advice = item_advice(difference_now, 0.05, factor=0.7, run_cost=100.0)
+        assert advice.goal == pytest.approx(0.7 * half_width(difference_now))
         plans = {"items": (12, advice.items_needed)}
         if level == "trainings":
             plans["both"] = (advice.cheapest.runs, advice.cheapest.items)
@@ -85,17 +85,17 @@ def test_the_advised_numbers_of_runs_and_items_cost_least(run_cost, factor, v_ru
     se = (v_runs + v_items - v_residual) ** 0.5
     estimate = msgspec.structs.replace(TODAY, v_runs=v_runs, v_items=v_items, v_residual=v_residual, se=se)
     advice = item_advice(estimate, 0.05, factor=factor, run_cost=run_cost)
-    alone = [(advice.runs_needed, 200), (10, advice.items_needed)]
-    costs = [2 * runs * (run_cost + items) for runs, items in alone if runs is not None and items is not None]
+    single_changes = [(advice.runs_needed, 200), (10, advice.items_needed)]
+    costs = [2 * runs * (run_cost + items) for runs, items in single_changes if runs is not None and items is not None]
     assert all(advice.cheapest.cost <= cost * (1 + 1e-12) for cost in costs)
     assert advice.cheapest.cost == 2 * advice.cheapest.runs * (run_cost + advice.cheapest.items)
 
 
 def test_expensive_runs_are_replaced_by_items():
-    cheap = item_advice(TODAY, 0.05, run_cost=1.0).cheapest
-    dear = item_advice(TODAY, 0.05, run_cost=1e5).cheapest
-    assert cheap.runs > 1.4 * dear.runs
-    assert cheap.items < dear.items / 1.4
+    cheap_plan = item_advice(TODAY, 0.05, run_cost=1.0).cheapest
+    dear_plan = item_advice(TODAY, 0.05, run_cost=1e5).cheapest
+    assert cheap_plan.runs > 1.4 * dear_plan.runs
+    assert cheap_plan.items < dear_plan.items / 1.4
 
 
 def test_no_item_advice_is_given_without_a_test():

@@ -41,10 +41,10 @@ def numbers(result):
 
 
 def assert_close(actual, expected):
-    for value, other in zip(actual, expected, strict=True):
-        assert (value is None) == (other is None)
+    for value, expected_value in zip(actual, expected, strict=True):
+        assert (value is None) == (expected_value is None)
         if value is not None:
-            assert value == pytest.approx(other, rel=1e-7, abs=1e-12)
+            assert value == pytest.approx(expected_value, rel=1e-7, abs=1e-12)
 
 
 def test_the_variance_components_equal_their_definitions():
@@ -61,8 +61,8 @@ def test_the_variance_components_equal_their_definitions():
     v_runs = np.var(a.mean(1), ddof=1) / 7 + np.var(b.mean(1), ddof=1) / 7
     v_residual = 0.0
     for y in (a, b):
-        rest = y - y.mean(0) - y.mean(1, keepdims=True) + y.mean()
-        v_residual += np.sum(rest**2) / (len(y) - 1) / 11 / y.size
+        residuals = y - y.mean(0) - y.mean(1, keepdims=True) + y.mean()
+        v_residual += np.sum(residuals**2) / (len(y) - 1) / 11 / y.size
     v = max(v_items + v_runs - v_residual, v_items, v_runs)
     assert result.v_items == pytest.approx(v_items)
     assert result.v_runs == pytest.approx(v_runs)
@@ -79,9 +79,9 @@ def test_the_variance_of_clusters_equals_a_jackknife_estimate(data):
     result = item_difference(shared_items(**data), "checkpoints")
     clusters = data["clusters"]
     d = data["a"].mean(0) - data["b"].mean(0)
-    left_out = [d[clusters != c].mean() for c in np.unique(clusters)]
-    number = len(left_out)
-    jackknife = (number - 1) / number * np.sum((np.array(left_out) - d.mean()) ** 2)
+    partial_means = [d[clusters != c].mean() for c in np.unique(clusters)]
+    number = len(partial_means)
+    jackknife = (number - 1) / number * np.sum((np.array(partial_means) - d.mean()) ** 2)
     sizes = np.bincount(clusters)
     assert result.v_items == pytest.approx(jackknife, rel=1e-9)
     assert result.effective_clusters == pytest.approx(d.size**2 / np.sum(sizes**2))
@@ -92,34 +92,37 @@ def test_the_variance_of_clusters_equals_a_jackknife_estimate(data):
 @given(scores(tasks=True), st.sampled_from(LEVELS))
 def test_swapping_the_groups_changes_only_the_sign(data, level):
     base = item_difference(shared_items(**data), level)
-    swapped = item_difference(shared_items(**{**data, "a": data["b"], "b": data["a"]}), level)
-    mean, *rest = numbers(swapped)
-    assert_close([-mean, *rest], [*numbers(base)[:3], base.t and -base.t, *numbers(base)[4:]])
+    swapped_result = item_difference(shared_items(**{**data, "a": data["b"], "b": data["a"]}), level)
+    mean, *other_numbers = numbers(swapped_result)
+    assert_close([-mean, *other_numbers], [*numbers(base)[:3], base.t and -base.t, *numbers(base)[4:]])
 
 
 @settings(deadline=None)
 @given(scores(tasks=True), st.sampled_from(LEVELS), st.sampled_from([-3.0, 0.25, 10.0]))
 def test_a_shift_of_one_group_moves_only_the_mean(data, level, shift):
     base = item_difference(shared_items(**data), level)
-    moved = item_difference(shared_items(**{**data, "a": data["a"] + shift}), level)
-    assert moved.mean == pytest.approx(base.mean + shift)
+    moved_result = item_difference(shared_items(**{**data, "a": data["a"] + shift}), level)
+    assert moved_result.mean == pytest.approx(base.mean + shift)
     # Scores of 0 and 1 that are equal in most runs have no test; a shift of one group hides that they are.
-    if base.se is not None and moved.se is not None:
-        assert_close([moved.se, moved.df, moved.v_items], [base.se, base.df, base.v_items])
-    if base.v_runs is not None and moved.v_runs is not None:
-        assert moved.v_runs == pytest.approx(base.v_runs)
+    if base.se is not None and moved_result.se is not None:
+        assert_close([moved_result.se, moved_result.df, moved_result.v_items], [base.se, base.df, base.v_items])
+    if base.v_runs is not None and moved_result.v_runs is not None:
+        assert moved_result.v_runs == pytest.approx(base.v_runs)
 
 
 @settings(deadline=None)
 @given(scores(tasks=True), st.sampled_from(LEVELS), st.sampled_from([0.01, 100.0]))
 def test_the_unit_of_scores_does_not_affect_the_test(data, level, unit):
     base = item_difference(shared_items(**data), level)
-    scaled = item_difference(shared_items(**{**data, "a": unit * data["a"], "b": unit * data["b"]}), level)
-    assert_close([scaled.mean, scaled.t, scaled.df, scaled.p], [unit * base.mean, base.t, base.df, base.p])
+    scaled_result = item_difference(shared_items(**{**data, "a": unit * data["a"], "b": unit * data["b"]}), level)
+    assert_close(
+        [scaled_result.mean, scaled_result.t, scaled_result.df, scaled_result.p],
+        [unit * base.mean, base.t, base.df, base.p],
+    )
     if base.se is not None:
-        assert scaled.se == pytest.approx(unit * base.se)
+        assert scaled_result.se == pytest.approx(unit * base.se)
         low, high = base.interval(0.05)
-        assert scaled.interval(0.05) == pytest.approx((unit * low, unit * high))
+        assert scaled_result.interval(0.05) == pytest.approx((unit * low, unit * high))
 
 
 @settings(deadline=None)
@@ -136,9 +139,9 @@ def test_the_test_of_single_runs_equals_the_paired_t_over_items(data):
 @given(scores(), st.sampled_from(LEVELS))
 def test_clusters_of_one_item_have_no_effect(data, level):
     items = data["a"].shape[1]
-    alone = shared_items(**{**data, "clusters": np.arange(items)[::-1] * 7})
-    plain = shared_items(data["a"], data["b"], paired=data["paired"])
-    assert_close(numbers(item_difference(alone, level)), numbers(item_difference(plain, level)))
+    scores_in_clusters = shared_items(**{**data, "clusters": np.arange(items)[::-1] * 7})
+    plain_scores = shared_items(data["a"], data["b"], paired=data["paired"])
+    assert_close(numbers(item_difference(scores_in_clusters, level)), numbers(item_difference(plain_scores, level)))
 
 
 @settings(deadline=None)
@@ -146,9 +149,9 @@ def test_clusters_of_one_item_have_no_effect(data, level):
 def test_the_order_of_items_does_not_affect_the_test(data, level, random):
     order = list(range(data["a"].shape[1]))
     random.shuffle(order)
-    moved = {key: data[key][..., order] for key in ("a", "b", "clusters", "tasks")}
+    moved_data = {key: data[key][..., order] for key in ("a", "b", "clusters", "tasks")}
     base = item_difference(shared_items(**data), level)
-    assert_close(numbers(item_difference(shared_items(paired=data["paired"], **moved), level)), numbers(base))
+    assert_close(numbers(item_difference(shared_items(paired=data["paired"], **moved_data), level)), numbers(base))
 
 
 @settings(deadline=None)
@@ -174,19 +177,23 @@ def test_tasks_are_treated_as_strata(data):
 
 @settings(deadline=None)
 @given(scores(), scores())
-def test_the_variances_of_groups_with_different_items_are_added(data, other):
+def test_the_variances_of_groups_with_different_items_are_added(data, other_group):
     a = data["a"]
-    b = other["b"]
-    numbers_b = other["clusters"] + 1000
+    b = other_group["b"]
+    numbers_b = other_group["clusters"] + 1000
     result = item_difference(own_items(a, b, paired=False, clusters=(data["clusters"], numbers_b)), "trainings")
-    alone = []
+    separate_results = []
     for y, clusters in ((a, data["clusters"]), (b, numbers_b)):
-        nothing = shared_items(y, np.zeros_like(y), paired=False, clusters=clusters)
-        alone.append(item_difference(nothing, "checkpoints"))
-    assert result.v_items == pytest.approx(sum(single.v_items for single in alone))
-    squares = sum(single.v_items**2 / single.df_items for single in alone if single.v_items)
+        scores_against_zero = shared_items(y, np.zeros_like(y), paired=False, clusters=clusters)
+        separate_results.append(item_difference(scores_against_zero, "checkpoints"))
+    assert result.v_items == pytest.approx(sum(result_of_group.v_items for result_of_group in separate_results))
+    squares = sum(
+        result_of_group.v_items**2 / result_of_group.df_items
+        for result_of_group in separate_results
+        if result_of_group.v_items
+    )
     assert not squares or result.df_items == pytest.approx(result.v_items**2 / squares)
-    assert result.v_residual == pytest.approx(sum(single.v_residual for single in alone))
+    assert result.v_residual == pytest.approx(sum(result_of_group.v_residual for result_of_group in separate_results))
     assert result.mean == pytest.approx(a.mean() - b.mean())
 
 
@@ -197,12 +204,12 @@ def test_different_items_of_the_same_clusters_are_correlated():
     effect = rng.normal(0.0, 5.0, 30)[scene]
     a = rng.random((1, 120)) + effect
     b = rng.random((1, 120)) + effect
-    apart = item_difference(own_items(a, b, paired=False, clusters=(scene, scene + 30)), "checkpoints")
-    together = item_difference(own_items(a, b, paired=False, clusters=(scene, scene)), "checkpoints")
-    same = item_difference(shared_items(a, b, paired=False, clusters=scene), "checkpoints")
-    assert together.v_items == pytest.approx(same.v_items)
-    assert together.df == 29.0
-    assert apart.v_items > 100 * together.v_items
+    separate_result = item_difference(own_items(a, b, paired=False, clusters=(scene, scene + 30)), "checkpoints")
+    joint_result = item_difference(own_items(a, b, paired=False, clusters=(scene, scene)), "checkpoints")
+    shared_result = item_difference(shared_items(a, b, paired=False, clusters=scene), "checkpoints")
+    assert joint_result.v_items == pytest.approx(shared_result.v_items)
+    assert joint_result.df == 29.0
+    assert separate_result.v_items > 100 * joint_result.v_items
 
 
 def test_tasks_with_the_same_clusters_are_correlated():
@@ -213,8 +220,8 @@ def test_tasks_with_the_same_clusters_are_correlated():
     scenes = np.tile(np.arange(20), 2)
     tasks = np.repeat([0, 1], 20)
     estimate = item_difference(shared_items(a, b, paired=False, clusters=scenes, tasks=tasks), "checkpoints")
-    of_scenes = (a - b).reshape(2, 20).mean(0)
-    assert estimate.v_items == pytest.approx(np.var(of_scenes, ddof=1) / 20)
+    scene_means = (a - b).reshape(2, 20).mean(0)
+    assert estimate.v_items == pytest.approx(np.var(scene_means, ddof=1) / 20)
     assert (estimate.df, estimate.effective_clusters) == (pytest.approx(19.0), pytest.approx(20.0))
 
 
@@ -243,10 +250,10 @@ def test_noise_shared_by_runs_of_a_pair_cancels():
     noise = rng.normal(0.0, 5.0, (8, 40))
     a = rng.normal(0.0, 0.1, (8, 40)) + noise
     b = rng.normal(0.0, 0.1, (8, 40)) + noise
-    paired = item_difference(shared_items(a, b, paired=True), "trainings")
-    apart = item_difference(shared_items(a, b, paired=False), "trainings")
-    assert paired.v_residual < apart.v_residual / 100
-    assert paired.se < apart.se / 5
+    paired_result = item_difference(shared_items(a, b, paired=True), "trainings")
+    unpaired_result = item_difference(shared_items(a, b, paired=False), "trainings")
+    assert paired_result.v_residual < unpaired_result.v_residual / 100
+    assert paired_result.se < unpaired_result.se / 5
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -272,16 +279,16 @@ def test_item_differences_in_few_clusters_have_no_test():
     """A claim would depend on five of forty scenes; the paired t has the same rule."""
     a = np.zeros((1, 80))
     a[0, [0, 2, 4, 6, 8]] = 1.0
-    scores_of = shared_items(a, np.zeros((1, 80)), paired=False, clusters=np.arange(80) // 2)
-    assert item_difference(scores_of, "checkpoints").degenerate
+    shared_scores = shared_items(a, np.zeros((1, 80)), paired=False, clusters=np.arange(80) // 2)
+    assert item_difference(shared_scores, "checkpoints").degenerate
     a[0, 10] = 1.0
-    scores_of = shared_items(a, np.zeros((1, 80)), paired=False, clusters=np.arange(80) // 2)
-    assert item_difference(scores_of, "checkpoints").t is not None
-    apart = own_items(a[:, :12], np.zeros((1, 80)), paired=False)
-    assert item_difference(apart, "checkpoints").t is not None
+    shared_scores = shared_items(a, np.zeros((1, 80)), paired=False, clusters=np.arange(80) // 2)
+    assert item_difference(shared_scores, "checkpoints").t is not None
+    own_scores = own_items(a[:, :12], np.zeros((1, 80)), paired=False)
+    assert item_difference(own_scores, "checkpoints").t is not None
     a[0, 10] = 0.0
-    apart = own_items(a, np.zeros((1, 80)), paired=False)
-    assert item_difference(apart, "checkpoints").degenerate
+    own_scores = own_items(a, np.zeros((1, 80)), paired=False)
+    assert item_difference(own_scores, "checkpoints").degenerate
 
 
 def test_a_constant_difference_in_one_task_prevents_the_item_test():
@@ -295,19 +302,21 @@ def test_a_constant_difference_in_one_task_prevents_the_item_test():
 @pytest.mark.parametrize("runs", [1, 2])
 def test_a_test_of_trainings_needs_three_runs_per_group(runs):
     rng = np.random.default_rng(6)
-    scores_of = shared_items(rng.random((9, 30)), rng.random((runs, 30)), paired=False)
-    result = item_difference(scores_of, "trainings")
+    run_scores = shared_items(rng.random((9, 30)), rng.random((runs, 30)), paired=False)
+    result = item_difference(run_scores, "trainings")
     assert (result.t, result.degenerate) == (None, False)
-    assert item_difference(scores_of, "checkpoints").t is not None
+    assert item_difference(run_scores, "checkpoints").t is not None
 
 
 def test_fewer_than_six_runs_reduce_the_degrees_of_freedom():
     rng = np.random.default_rng(7)
     a = rng.random((6, 50)) + rng.normal(0.0, 0.05, (6, 1))
     b = rng.random((6, 50)) + rng.normal(0.0, 0.05, (6, 1))
-    five = item_difference(shared_items(a[:5], b[:5], paired=True), "trainings")
-    v = five.se**2
-    assert five.df == pytest.approx(v / (five.v_items / five.df_items + five.v_runs / five.df_runs))
+    result_of_five = item_difference(shared_items(a[:5], b[:5], paired=True), "trainings")
+    v = result_of_five.se**2
+    assert result_of_five.df == pytest.approx(
+        v / (result_of_five.v_items / result_of_five.df_items + result_of_five.v_runs / result_of_five.df_runs)
+    )
     six = item_difference(shared_items(a, b, paired=True), "trainings")
     v = six.se**2
     assert six.df == pytest.approx(v**2 / (six.v_items**2 / six.df_items + six.v_runs**2 / six.df_runs))
@@ -338,12 +347,12 @@ def test_groups_without_common_items_need_the_same_tasks():
 def small_scores(draw):
     """Few runs and items, 0 or 1, tiny or huge, with any clusters and tasks, shared or not."""
     unit = draw(st.sampled_from([1.0, 1e-150, 1e150]))
-    shared = draw(st.booleans())
+    is_shared = draw(st.booleans())
     paired = draw(st.booleans())
     runs_a = draw(st.integers(1, 7))
     runs_b = runs_a if paired else draw(st.integers(1, 7))
     items_a = draw(st.integers(1, 9))
-    items_b = items_a if shared else draw(st.integers(1, 9))
+    items_b = items_a if is_shared else draw(st.integers(1, 9))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     rate = draw(st.sampled_from([0.0, 0.2, 0.5, 1.0]))
     a, b = (unit * (rng.random(shape) < rate) for shape in ((runs_a, items_a), (runs_b, items_b)))
@@ -351,7 +360,7 @@ def small_scores(draw):
     tasks = None
     if draw(st.booleans()) and min(items_a, items_b) > 1:
         tasks = tuple(np.arange(size) % 2 for size in (items_a, items_b))
-    if shared:
+    if is_shared:
         return shared_items(a, b, paired=paired, clusters=clusters_a, tasks=None if tasks is None else tasks[0])
     return own_items(a, b, paired=paired, clusters=(clusters_a, clusters_b), tasks=tasks)
 
@@ -359,12 +368,12 @@ def small_scores(draw):
 @settings(deadline=None, max_examples=300)
 @given(small_scores(), st.sampled_from(LEVELS))
 def test_every_number_of_an_item_difference_is_finite(data, level):
-    found = item_difference(data, level)
-    present = [value for value in numbers(found) if value is not None]
-    assert all(math.isfinite(value) for value in present)
-    assert (found.t is None) == (found.se is None) == (found.p is None) == (found.interval(0.05) is None)
-    if found.t is not None:
-        assert found.df >= 1.0
-        assert found.se > 0.0
-        assert all(math.isfinite(limit) for limit in found.interval(0.05))
-        assert 0.0 <= found.p <= 1.0
+    result = item_difference(data, level)
+    present_numbers = [value for value in numbers(result) if value is not None]
+    assert all(math.isfinite(value) for value in present_numbers)
+    assert (result.t is None) == (result.se is None) == (result.p is None) == (result.interval(0.05) is None)
+    if result.t is not None:
+        assert result.df >= 1.0
+        assert result.se > 0.0
+        assert all(math.isfinite(limit) for limit in result.interval(0.05))
+        assert 0.0 <= result.p <= 1.0

@@ -12,8 +12,8 @@ from esper_ab.stats.mcnemar import mcnemar_p
 @pytest.mark.parametrize(("x", "y"), [(0, 0), (3, 5), (990, 1010), (1000, 1001), (1400, 1300), (1800, 1200), (9, 2500)])
 def test_the_mcnemar_p_is_twice_the_smaller_binomial_tail(x, y):
     tail = sum(comb(x + y, k) for k in range(min(x, y) + 1))
-    exact = min(1.0, float(Fraction(2 * tail, 2 ** (x + y))))
-    assert mcnemar_p(x, y) == pytest.approx(exact, rel=1e-11)
+    exact_p = min(1.0, float(Fraction(2 * tail, 2 ** (x + y))))
+    assert mcnemar_p(x, y) == pytest.approx(exact_p, rel=1e-11)
     assert mcnemar_p(y, x) == mcnemar_p(x, y)
 
 

@@ -9,9 +9,9 @@ def test_each_group_gets_the_wider_of_two_intervals():
     groups = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 7.1, 7.2]]
     (low, high), _, (tight_low, tight_high) = mean_intervals(groups, 0.05)
     assert (low, high) == pytest.approx(stats.t.interval(0.975, 2, 2.0, 1.0 / np.sqrt(3)))
-    pooled = np.sqrt((1.0 + 1.0 + 0.01) / 3)
-    half = stats.t.isf(0.05 / 3 / 2, 6) * pooled / np.sqrt(3)
-    assert (tight_low, tight_high) == pytest.approx((7.1 - half, 7.1 + half))
+    pooled_sd = np.sqrt((1.0 + 1.0 + 0.01) / 3)
+    half_width = stats.t.isf(0.05 / 3 / 2, 6) * pooled_sd / np.sqrt(3)
+    assert (tight_low, tight_high) == pytest.approx((7.1 - half_width, 7.1 + half_width))
 
 
 def test_the_interval_of_a_single_run_uses_the_pooled_deviation():

@@ -22,13 +22,13 @@ def test_paired_difference_equals_scipy(rows):
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "mean", "sd", "degenerate"),
+    ("a", "b", "mean", "sd", "is_degenerate"),
     [
         ([70.1, 71.1, 72.1], [68.1, 69.1, 70.1], 2.0, 0.0, True),
         ([71.0], [70.0], 1.0, None, False),
     ],
 )
-def test_constant_differences_and_single_pairs_have_no_t(a, b, mean, sd, degenerate):
+def test_constant_differences_and_single_pairs_have_no_t(a, b, mean, sd, is_degenerate):
     result = paired_difference(a, b)
-    assert (result.mean, result.sd, result.degenerate) == (pytest.approx(mean), sd, degenerate)
+    assert (result.mean, result.sd, result.degenerate) == (pytest.approx(mean), sd, is_degenerate)
     assert (result.t, result.p, result.low, result.high) == (None, None, None, None)

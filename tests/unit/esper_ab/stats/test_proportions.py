@@ -20,9 +20,9 @@ samples = st.tuples(st.integers(1, 40), st.integers(1, 40)).flatmap(
 ps = st.floats(1e-6, 0.5)
 
 
-def compare_pairs(both, only_a, only_b, neither, success=1.0):
-    a = [success] * (both + only_a) + [0.0] * (only_b + neither)
-    b = [success] * both + [0.0] * only_a + [success] * only_b + [0.0] * neither
+def compare_pairs(both_succeed, only_a_succeeds, only_b_succeeds, none_succeeds, success=1.0):
+    a = [success] * (both_succeed + only_a_succeeds) + [0.0] * (only_b_succeeds + none_succeeds)
+    b = [success] * both_succeed + [0.0] * only_a_succeeds + [success] * only_b_succeeds + [0.0] * none_succeeds
     return proportions(a, b, success, paired=True)
 
 
@@ -58,8 +58,8 @@ def test_unpaired_proportions_agree_with_scipy_and_statsmodels(sample, p):
 def test_boschloos_p_equals_an_enumeration_of_all_tables(n, m):
     """Enumerate all tables by scipy's Fisher test. No bound is exceeded at any common chance of success."""
     chances = np.linspace(0.0, 1.0, 801)
-    likely = (stats.binom.pmf(np.arange(size + 1), size, chances[:, None]) for size in (n, m))
-    law = np.einsum("ca,cb->cab", *likely)
+    outcome_laws = (stats.binom.pmf(np.arange(size + 1), size, chances[:, None]) for size in (n, m))
+    law = np.einsum("ca,cb->cab", *outcome_laws)
     cells = [(x, y) for x in range(n + 1) for y in range(m + 1)]
     fisher = np.empty((n + 1, m + 1))
     boschloo = np.empty((n + 1, m + 1))
@@ -80,10 +80,10 @@ def test_fishers_test_decides_with_more_than_a_million_tables():
     assert comparison.p == pytest.approx(stats.fisher_exact([[520, 580], [480, 520]])[1], rel=1e-6)
 
 
-@pytest.mark.parametrize(("runs", "first", "second"), [(14, 0.95, 0.5), (20, 0.9, 0.5), (40, 0.8, 0.5)])
-def test_unpaired_proportions_have_the_documented_power(runs, first, second):
+@pytest.mark.parametrize(("runs", "first_chance", "second_chance"), [(14, 0.95, 0.5), (20, 0.9, 0.5), (40, 0.8, 0.5)])
+def test_unpaired_proportions_have_the_documented_power(runs, first_chance, second_chance):
     """Exact but for tables below a chance of 1e-5; the interval must exclude 0. Fisher's test needs 17, 23 and 44."""
-    chances = np.outer(*(stats.binom.pmf(np.arange(runs + 1), runs, share) for share in (first, second)))
+    chances = np.outer(*(stats.binom.pmf(np.arange(runs + 1), runs, share) for share in (first_chance, second_chance)))
     power = 0.0
     for x, y in np.argwhere(chances > 1e-5).tolist():
         comparison = compare_runs(x, runs, y, runs)
@@ -96,56 +96,61 @@ def test_unpaired_proportions_have_the_documented_power(runs, first, second):
 @given(tables, ps)
 def test_paired_proportions_have_newcombes_interval(table, p):
     comparison = compare_pairs(*table)
-    (_, only_a, only_b, _) = table
-    assert comparison.p == (pytest.approx(stats.binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0)
+    (_, wins_of_a, wins_of_b, _) = table
+    assert comparison.p == (
+        pytest.approx(stats.binomtest(wins_of_a, wins_of_a + wins_of_b).pvalue) if wins_of_a + wins_of_b else 1.0
+    )
     low, high = counts.paired_interval(*(np.array([count]) for count in table), counts.z_of(p))
     assert comparison.newcombe(p) == pytest.approx((low[0], high[0]), abs=1e-6)
 
 
 @given(tables, ps, st.sampled_from((1.0, 100.0)))
 def test_swapping_the_groups_mirrors_the_interval(table, p, success):
-    both, only_a, only_b, neither = table
+    joint_successes, wins_of_a, wins_of_b, joint_failures = table
     comparison = compare_pairs(*table, success=success)
-    swapped = compare_pairs(both, only_b, only_a, neither)
-    low, high = swapped.interval(p)
+    swapped_result = compare_pairs(joint_successes, wins_of_b, wins_of_a, joint_failures)
+    low, high = swapped_result.interval(p)
     assert comparison.interval(p) == pytest.approx((-success * high, -success * low), abs=1e-9 * success)
-    assert (comparison.p, comparison.mean) == (swapped.p, pytest.approx(-success * swapped.mean))
+    assert (comparison.p, comparison.mean) == (swapped_result.p, pytest.approx(-success * swapped_result.mean))
     assert comparison.interval(p)[0] <= comparison.mean <= comparison.interval(p)[1]
 
 
 @given(tables)
 def test_only_discordant_pairs_are_evidence(table):
-    _, only_a, only_b, _ = table
+    _, wins_of_a, wins_of_b, _ = table
     evidence = compare_pairs(*table).log_evidence()
-    assert evidence == pytest.approx(compare_pairs(0, only_a, only_b, 1).log_evidence(), abs=1e-9)
-    assert evidence == pytest.approx(compare_pairs(2, only_b, only_a, 1).log_evidence(), abs=1e-9)
+    assert evidence == pytest.approx(compare_pairs(0, wins_of_a, wins_of_b, 1).log_evidence(), abs=1e-9)
+    assert evidence == pytest.approx(compare_pairs(2, wins_of_b, wins_of_a, 1).log_evidence(), abs=1e-9)
     assert compare_pairs(3, 0, 0, 4).log_evidence() == pytest.approx(0.0, abs=1e-12)
 
 
 @given(st.integers(0, 12), st.integers(0, 12))
 def test_the_evidence_is_a_martingale_if_the_groups_do_not_differ(x, y):
     """One more pair that disagrees, for either group with probability 1/2, keeps the expected evidence."""
-    now, more_a, more_b = (
-        math.exp(compare_pairs(1, *disagreeing, 1).log_evidence()) for disagreeing in ((x, y), (x + 1, y), (x, y + 1))
+    evidence_now, more_a, more_b = (
+        math.exp(compare_pairs(1, *win_counts, 1).log_evidence()) for win_counts in ((x, y), (x + 1, y), (x, y + 1))
     )
-    assert (more_a + more_b) / 2.0 == pytest.approx(now, rel=1e-9)
+    assert (more_a + more_b) / 2.0 == pytest.approx(evidence_now, rel=1e-9)
 
 
 @example((0, 17, 0, 0), 2.0)  # whose share of 1 has an upper limit of 1, too
 @given(tables, st.floats(2.0, 1e4))
 def test_an_anytime_interval_contains_newcombes_interval(table, evidence):
     comparison = compare_pairs(*table)
-    wide = comparison.anytime_interval(evidence)
+    wide_interval = comparison.anytime_interval(evidence)
     narrow = comparison.newcombe(1.0 / evidence)
-    if wide is not None:
-        assert wide[0] <= narrow[0] < narrow[1] <= wide[1]
+    if wide_interval is not None:
+        assert wide_interval[0] <= narrow[0] < narrow[1] <= wide_interval[1]
 
 
 @settings(deadline=None)
 @given(tables, ps)
 def test_the_interval_contains_newcombes_interval_for_discordant_pairs(table, p):
-    both, only_a, only_b, neither = table
-    intervals = [compare_pairs(*table).newcombe(p), compare_pairs(0, only_a, only_b, neither + both).newcombe(p)]
+    joint_successes, wins_of_a, wins_of_b, joint_failures = table
+    intervals = [
+        compare_pairs(*table).newcombe(p),
+        compare_pairs(0, wins_of_a, wins_of_b, joint_failures + joint_successes).newcombe(p),
+    ]
     low, high = compare_pairs(*table).interval(p)
     assert low == pytest.approx(min(low for low, _ in intervals))
     assert high == pytest.approx(max(high for _, high in intervals))
@@ -154,14 +159,16 @@ def test_the_interval_contains_newcombes_interval_for_discordant_pairs(table, p)
 @pytest.mark.parametrize(("pairs", "margin"), [(20, 0.105), (20, 0.165), (30, 0.07), (30, 0.12), (40, 0.05), (40, 0.1)])
 def test_false_equivalence_of_paired_outcomes_stays_below_5_percent(pairs, margin):
     """Exact, at a true difference of the margin, with half of the other pairs at 1."""
-    wrong = 0.0
-    for only_a in range(pairs // 4):
-        for both in range(pairs + 1 - only_a):
-            low, high = compare_pairs(both, only_a, 0, pairs - both - only_a).interval(0.05)
+    error_rate = 0.0
+    for wins_of_a in range(pairs // 4):
+        for joint_successes in range(pairs + 1 - wins_of_a):
+            low, high = compare_pairs(joint_successes, wins_of_a, 0, pairs - joint_successes - wins_of_a).interval(0.05)
             if -margin < low and high < margin:
-                rest = pairs - only_a
-                wrong += stats.binom.pmf(only_a, pairs, margin) * stats.binom.pmf(both, rest, 0.5)
-    assert wrong <= 0.05
+                other_pairs = pairs - wins_of_a
+                error_rate += stats.binom.pmf(wins_of_a, pairs, margin) * stats.binom.pmf(
+                    joint_successes, other_pairs, 0.5
+                )
+    assert error_rate <= 0.05
 
 
 @pytest.mark.parametrize(
@@ -179,9 +186,11 @@ def test_false_equivalence_of_unpaired_outcomes_has_the_documented_rate(runs, ma
     """Exact, at a true difference of the margin, for the least favourable chances of success."""
     counts_of_ones = range(runs + 1)
     limits = [[compare_runs(x, runs, y, runs).interval(0.05) for y in counts_of_ones] for x in counts_of_ones]
-    small = np.array([[-margin < low and high < margin for low, high in row] for row in limits])
+    is_small = np.array([[-margin < low and high < margin for low, high in row] for row in limits])
     rates = [
-        stats.binom.pmf(counts_of_ones, runs, chance + margin) @ small @ stats.binom.pmf(counts_of_ones, runs, chance)
+        stats.binom.pmf(counts_of_ones, runs, chance + margin)
+        @ is_small
+        @ stats.binom.pmf(counts_of_ones, runs, chance)
         for chance in np.linspace(0.0, 1.0 - margin, 61)
     ]
     assert max(rates) == pytest.approx(rate, abs=0.0006)
@@ -190,14 +199,15 @@ def test_false_equivalence_of_unpaired_outcomes_has_the_documented_rate(runs, ma
 @pytest.mark.parametrize("margin", [0.1, 0.15, 0.2])
 def test_false_equivalence_stays_below_5_percent_with_a_look_after_every_pair(margin):
     """Exact over 200 pairs, at a true difference of the margin, if all pairs that disagree favour one group."""
-    undecided, wrong = {0: 1.0}, 0.0  # probability by the number of pairs that disagree
+    open_probabilities, error_rate = {0: 1.0}, 0.0  # probability by the number of pairs that disagree
     for pairs in range(1, 201):
-        undecided = {
-            only_a: (1.0 - margin) * undecided.get(only_a, 0.0) + margin * undecided.get(only_a - 1, 0.0)
-            for only_a in range(pairs + 1)
+        open_probabilities = {
+            wins_of_a: (1.0 - margin) * open_probabilities.get(wins_of_a, 0.0)
+            + margin * open_probabilities.get(wins_of_a - 1, 0.0)
+            for wins_of_a in range(pairs + 1)
         }
-        for only_a in range(int(margin * pairs)) if pairs >= LEAST_OPEN_ENDED_PAIRS else ():
-            low, high = compare_pairs(0, only_a, 0, pairs - only_a).anytime_interval(20.0)
+        for wins_of_a in range(int(margin * pairs)) if pairs >= LEAST_OPEN_ENDED_PAIRS else ():
+            low, high = compare_pairs(0, wins_of_a, 0, pairs - wins_of_a).anytime_interval(20.0)
             if -margin < low and high < margin:
-                wrong += undecided.pop(only_a)
-    assert 0.0 < wrong <= 0.05
+                error_rate += open_probabilities.pop(wins_of_a)
+    assert 0.0 < error_rate <= 0.05

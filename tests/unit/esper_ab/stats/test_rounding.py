@@ -20,9 +20,9 @@ def test_the_unit_of_outcomes_does_not_affect_the_t_test(scale):
     b = B * scale
     assert alike(a, b) == alike(A, B) == 1
     assert commonest(np.concatenate((a, b)), resolution(a, b))[0] == commonest(np.concatenate((A, B)), 1e-9)[0]
-    adjusted = adjusted_difference(a, b, [(0, 1)] * 7, 1)
-    plain = paired_difference(a, b)
-    assert (adjusted.t, plain.t) == pytest.approx((paired_difference(A, B).t,) * 2, rel=1e-6)
+    adjusted_result = adjusted_difference(a, b, [(0, 1)] * 7, 1)
+    plain_result = paired_difference(a, b)
+    assert (adjusted_result.t, plain_result.t) == pytest.approx((paired_difference(A, B).t,) * 2, rel=1e-6)
 
 
 @given(SCALES, st.floats(-5.0, 5.0))
@@ -63,8 +63,8 @@ def test_one_large_run_does_not_make_other_runs_equal(penalty, index):
 def test_a_tiny_pair_does_not_turn_rounding_into_spread():
     a = [0.1 + 0.2] * 9
     b = [0.3] * 9
-    for more in ([1e-300], [0.0] * 11):
-        assert paired_difference([*a, *more], [*b, *more]).sd == 0.0
+    for more_outcomes in ([1e-300], [0.0] * 11):
+        assert paired_difference([*a, *more_outcomes], [*b, *more_outcomes]).sd == 0.0
 
 
 @given(SCALES)

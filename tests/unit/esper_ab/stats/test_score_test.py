@@ -9,10 +9,10 @@ def test_the_score_interval_excludes_zero_exactly_if_the_test_rejects(n, m):
     for p in (0.003, 0.05):
         for x in range(n + 1):
             for y in range(m + 1):
-                found = score_difference(x, n, y, m, 1.0)
-                low, high = found.interval(p)
-                assert -1.0 <= low <= found.mean <= high <= 1.0
-                assert (low > 0.0 or high < 0.0) == (found.p <= p)
+                difference = score_difference(x, n, y, m, 1.0)
+                low, high = difference.interval(p)
+                assert -1.0 <= low <= difference.mean <= high <= 1.0
+                assert (low > 0.0 or high < 0.0) == (difference.p <= p)
 
 
 def likelihood_ratio_share(x, n, y, m, difference):
@@ -29,12 +29,12 @@ def likelihood_ratio_share(x, n, y, m, difference):
 
 @pytest.mark.parametrize(("x", "n", "y", "m"), [(13, 38, 32, 38), (5, 10, 2, 12), (40, 50, 20, 25)])
 def test_the_score_at_each_limit_equals_z(x, n, y, m):
-    found = score_difference(x, n, y, m, 1.0)
-    for limit in found.interval(0.05):
+    difference = score_difference(x, n, y, m, 1.0)
+    for limit in difference.interval(0.05):
         b = likelihood_ratio_share(x, n, y, m, limit)
         a = b + limit
         error = (a * (1 - a) / n + b * (1 - b) / m) ** 0.5
-        assert abs(found.mean - limit) / error == pytest.approx(1.959964, abs=1e-4)
+        assert abs(difference.mean - limit) / error == pytest.approx(1.959964, abs=1e-4)
 
 
 def test_the_interval_of_equal_certain_outcomes_has_a_positive_width():

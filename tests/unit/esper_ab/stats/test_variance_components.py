@@ -29,10 +29,10 @@ def test_the_estimates_of_components_are_unbiased(policy_sd):
     assert policies.mean() == pytest.approx(policy_sd**2, abs=4 * policies.std() / draws**0.5)
     assert eval_episodes.mean() == pytest.approx(episode_sd**2, abs=4 * eval_episodes.std() / draws**0.5)
     share = (episode_sd**2 / EPISODES) / (policy_sd**2 + episode_sd**2 / EPISODES)
-    covered = np.mean([estimate.share_low <= share <= estimate.share_high for estimate in estimates])
-    above = np.mean([estimate.ratio_high >= (policy_sd / episode_sd) ** 2 for estimate in estimates])
-    assert covered == pytest.approx(0.8, abs=0.04)
-    assert above == pytest.approx(0.8, abs=0.04)
+    coverage = np.mean([estimate.share_low <= share <= estimate.share_high for estimate in estimates])
+    coverage_of_ratio = np.mean([estimate.ratio_high >= (policy_sd / episode_sd) ** 2 for estimate in estimates])
+    assert coverage == pytest.approx(0.8, abs=0.04)
+    assert coverage_of_ratio == pytest.approx(0.8, abs=0.04)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(3, 9), st.floats(0.0, 5.0))
@@ -49,11 +49,13 @@ def test_three_groups_have_the_degrees_of_freedom_of_two_comparisons():
     """Each pair's variance is twice a run's; the third pair adds no degree of freedom, so limits stay wide."""
     rng = np.random.default_rng(3)
     a, b, c = (draw_outcomes(rng, 9, 2.0, 3.0) for _ in range(3))
-    all_pairs = components([a - b, b - c, a - c], independent=2)
+    result_of_all_pairs = components([a - b, b - c, a - c], independent_sets=2)
     two_pairs = components([a - b, b - c])
     single_groups = components([a, b, c])
-    assert all_pairs.share_high / all_pairs.share_low == pytest.approx(two_pairs.share_high / two_pairs.share_low)
-    assert all_pairs.policy > 1.2 * single_groups.policy
+    assert result_of_all_pairs.share_high / result_of_all_pairs.share_low == pytest.approx(
+        two_pairs.share_high / two_pairs.share_low
+    )
+    assert result_of_all_pairs.policy > 1.2 * single_groups.policy
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,15 @@ runs = st.lists(st.integers(-999, 999).map(lambda value: value / 10.0), min_size
 def test_welchs_t_agrees_with_scipy(a, b, p):
     result = welch(a, b)
     assume(result.t is not None)
-    expected, pooled = (stats.ttest_ind(a, b, equal_var=equal) for equal in (False, True))
-    few, many = sorted((a, b), key=len)
+    expected, pooled_test = (stats.ttest_ind(a, b, equal_var=equal_variances) for equal_variances in (False, True))
+    smaller_sample, larger_sample = sorted((a, b), key=len)
     skewed = any(len(set(side)) > 1 and abs(stats.skew(side)) > 0.5 for side in (a, b))
-    least = result.mean / np.std(many, ddof=1) / np.sqrt(4 / 9 / len(few) + 1 / len(many)) if np.std(many) else np.inf
-    floor = pooled.statistic if skewed or len(a) == len(b) else max(pooled.statistic, least, key=abs)
+    least_t = (
+        result.mean / np.std(larger_sample, ddof=1) / np.sqrt(4 / 9 / len(smaller_sample) + 1 / len(larger_sample))
+        if np.std(larger_sample)
+        else np.inf
+    )
+    floor = pooled_test.statistic if skewed or len(a) == len(b) else max(pooled_test.statistic, least_t, key=abs)
     t = min(expected.statistic, floor, key=abs)
     assert (result.t, result.df) == pytest.approx((t, expected.df), rel=1e-8)
     assert result.p == pytest.approx(2.0 * stats.t.sf(abs(t), expected.df), rel=1e-8)
@@ -50,25 +54,29 @@ def test_collapses_in_the_smaller_group_rarely_cause_a_claim(runs):
         sd = np.sqrt(1.0 + rate * (1.0 - rate) * depth**2)
         p_values = []
         for _ in range(400):
-            few = rng.normal(rate * depth, 1.0, runs[0]) - depth * (rng.random(runs[0]) < rate)
-            p_values.append(welch(few.tolist(), rng.normal(0.0, sd, runs[1]).tolist()).p)
+            smaller_sample = rng.normal(rate * depth, 1.0, runs[0]) - depth * (rng.random(runs[0]) < rate)
+            p_values.append(welch(smaller_sample.tolist(), rng.normal(0.0, sd, runs[1]).tolist()).p)
         assert sum(p <= 0.05 for p in p_values) <= 28  # 7 %
 
 
-@pytest.mark.parametrize(("runs", "sd", "least"), [((10, 100), 1.5, 215), ((10, 100), 2.0, 120), ((6, 40), 1.5, 94)])
-def test_a_larger_group_with_more_spread_keeps_part_of_the_power(runs, sd, least):
+@pytest.mark.parametrize(
+    ("runs", "sd", "least_claims"), [((10, 100), 1.5, 215), ((10, 100), 2.0, 120), ((6, 40), 1.5, 94)]
+)
+def test_a_larger_group_with_more_spread_keeps_part_of_the_power(runs, sd, least_claims):
     """Normal runs, one SD of the smaller group apart: 61, 40 and 29 %; with a common spread 46, 19 and 19 %."""
     rng = np.random.default_rng(6)
     p_values = [
         welch(rng.normal(1.0, 1.0, runs[0]).tolist(), rng.normal(0.0, sd, runs[1]).tolist()).p for _ in range(400)
     ]
-    assert sum(p <= 0.05 for p in p_values) > least
+    assert sum(p <= 0.05 for p in p_values) > least_claims
 
 
 def test_welchs_standard_error_is_used_for_groups_of_equal_size():
-    few = [1.0, 1.1, 0.9, 1.0, 1.05, 0.95]
-    many = [10.0, -3.0, 4.0, 22.0, 7.0, -60.0]
-    assert welch(few, many).t == pytest.approx(stats.ttest_ind(few, many, equal_var=False).statistic)
+    smaller_sample = [1.0, 1.1, 0.9, 1.0, 1.05, 0.95]
+    larger_sample = [10.0, -3.0, 4.0, 22.0, 7.0, -60.0]
+    assert welch(smaller_sample, larger_sample).t == pytest.approx(
+        stats.ttest_ind(smaller_sample, larger_sample, equal_var=False).statistic
+    )
 
 
 @pytest.mark.parametrize(

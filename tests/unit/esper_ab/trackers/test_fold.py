@@ -42,7 +42,7 @@ class RecordingTracker:
         assert subject.key not in self.begun
         self.begun[subject.key] = subject
 
-    def log(self, subject, step, numbers, at_ms):
+    def log(self, subject, step, numbers, time_ms):
         assert subject.key in self.begun
         assert subject.key not in self.concluded
         self.logged.setdefault(subject.key, {})[step] = numbers
@@ -62,8 +62,8 @@ class RecordingTracker:
 def record_calls(events, tracking=Tracking()):  # noqa: B008 frozen
     tracker = RecordingTracker()
     folding = Fold(events[0], FIRST, tracking, tracker)
-    for second, event in enumerate(events[1:]):
-        folding.add(event, f"2026-01-31T23:{31 + second // 60 % 20}:{second % 60:02}.000+00:00")
+    for index, event in enumerate(events[1:]):
+        folding.add(event, f"2026-01-31T23:{31 + index // 60 % 20}:{index % 60:02}.000+00:00")
     folding.finish()
     assert tracker.closed == 1
     return tracker
@@ -94,21 +94,23 @@ def test_tracked_numbers_include_every_field_of_an_update():
 
 
 def test_missing_numbers_are_not_tracked():
-    failed = tuple(replace(env, measures=env.measures | {"val_loss": None}, reward_sum=None) for env in RECORD.envs)
-    numbers = episode_numbers(replace(RECORD, envs=failed, ppo=None))
+    failed_envs = tuple(
+        replace(env, measures=env.measures | {"val_loss": None}, reward_sum=None) for env in RECORD.envs
+    )
+    numbers = episode_numbers(replace(RECORD, envs=failed_envs, ppo=None))
     assert not {"measure/val_loss", "train/reward"} & set(numbers)
     assert not any(name.startswith("ppo/") for name in numbers)
 
 
 def test_a_lost_run_is_tracked_as_failed():
     events = [event for event in SMALL if not isinstance(event, RunEvaluated)][:-1]
-    lost = next(event.run.name for event in events if isinstance(event, RunStarted))
+    lost_run = next(event.run.name for event in events if isinstance(event, RunStarted))
     tracker = record_calls(
-        [*events, Incident(category="dropped_pair", run_name=lost, episode=1, detail="its worker died")]
+        [*events, Incident(category="dropped_pair", run_name=lost_run, episode=1, detail="its worker died")]
     )
-    assert tracker.concluded[lost].state == "failed"
-    assert tracker.concluded[lost].words == {"lost": "its worker died"}
-    assert set(tracker.concluded) == {lost}
+    assert tracker.concluded[lost_run].state == "failed"
+    assert tracker.concluded[lost_run].words == {"lost": "its worker died"}
+    assert set(tracker.concluded) == {lost_run}
 
 
 def test_the_tags_of_a_run_begin_with_the_name_of_its_variant():
@@ -148,16 +150,18 @@ def test_the_wandb_mode_comes_from_the_flag_or_the_environment(monkeypatch):
 # --- a file that is continued -----------------------------------------------------------------------------------------
 
 
-@given(pieces=st.lists(st.binary(min_size=1, max_size=6)), cut=st.integers(0, 40), torn=st.binary(max_size=5))
-def test_a_continued_event_file_has_exactly_the_written_bytes(pieces, cut, torn):
-    """A killed process leaves a prefix, to which a full disk may add `torn`."""
+@given(
+    pieces=st.lists(st.binary(min_size=1, max_size=6)), cut_byte=st.integers(0, 40), torn_bytes=st.binary(max_size=5)
+)
+def test_a_continued_event_file_has_exactly_the_written_bytes(pieces, cut_byte, torn_bytes):
+    """A killed process leaves a prefix, to which a full disk may add `torn_bytes`."""
     from esper_ab.trackers.tensorboard_files import Continuing
 
     whole = b"".join(pieces)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "below" / "file"
         path.parent.mkdir()
-        path.write_bytes(whole[:cut] + torn)
+        path.write_bytes(whole[:cut_byte] + torn_bytes)
         file = Continuing(path.parent, path.name)
         for piece in pieces:
             file.write(piece)

@@ -34,14 +34,14 @@ def test_only_credentials_are_removed_from_an_error_text(text, expected):
     assert without_credentials(text) == expected
 
 
-@pytest.mark.parametrize("long", [0, 480, 600])
-def test_an_error_of_a_tracker_library_is_reported_without_the_password(tmp_path, capfd, long):
+@pytest.mark.parametrize("padding_size", [0, 480, 600])
+def test_an_error_of_a_tracker_library_is_reported_without_the_password(tmp_path, capfd, padding_size):
     (tmp_path / FOLDER).mkdir()
-    why = f"CommError: {'x' * long} API request to http://me:s3cret@127.0.0.1:9/api failed"
-    assert _Work(tmp_path, "wandb", "now").fail(why) == 1
-    printed = capfd.readouterr().err
-    assert printed.startswith("error: wandb: CommError: ")
-    assert read_progress(tmp_path, "wandb").detail == printed.removeprefix("error: wandb: ").rstrip("\n")
-    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    assert b"s3cret" not in written + printed.encode()
-    assert b"me:" not in written
+    reason = f"CommError: {'x' * padding_size} API request to http://me:s3cret@127.0.0.1:9/api failed"
+    assert _Work(tmp_path, "wandb", "now").fail(reason) == 1
+    printed_text = capfd.readouterr().err
+    assert printed_text.startswith("error: wandb: CommError: ")
+    assert read_progress(tmp_path, "wandb").detail == printed_text.removeprefix("error: wandb: ").rstrip("\n")
+    written_bytes = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"s3cret" not in written_bytes + printed_text.encode()
+    assert b"me:" not in written_bytes

@@ -7,7 +7,9 @@ from esper_ab.verdict.scale import OF_MEAN
 
 def test_futility_stops_follow_from_a_declared_power():
     looks = (8, 12)
-    plain, stopping = (design_over(("a", "b"), 12, (OF_MEAN,), Rule(looks=looks, futility=p)) for p in (0.0, 0.8))
-    assert plain.futility is None
-    assert stopping.futility == futility_of(0.8, ((0, 1),) * 12, 1, looks)
-    assert 0.0 < stopping.futility.nominal_p[0] < 0.5
+    plain_design, stopping_design = (
+        design_over(("a", "b"), 12, (OF_MEAN,), Rule(looks=looks, futility=p)) for p in (0.0, 0.8)
+    )
+    assert plain_design.futility is None
+    assert stopping_design.futility == futility_of(0.8, ((0, 1),) * 12, 1, looks)
+    assert 0.0 < stopping_design.futility.nominal_p[0] < 0.5

@@ -20,23 +20,23 @@ def lose(rows, group, seed=0):
 
 
 def test_groups_that_may_be_best_are_listed_by_mean():
-    best = best_of(table())
-    assert set(best.among) == {"a", "b"}
-    assert best.headline.startswith("With 95 % confidence the best of these 4 groups is among ")
-    assert f"{best.groups[0].group}, with the best mean, is at most " in best.headline
-    assert [standing.group for standing in best.groups][2:] == ["c", "d"]
-    assert all(standing.behind > 0.0 for standing in best.groups)
+    best_set = best_of(table())
+    assert set(best_set.among) == {"a", "b"}
+    assert best_set.headline.startswith("With 95 % confidence the best of these 4 groups is among ")
+    assert f"{best_set.groups[0].group}, with the best mean, is at most " in best_set.headline
+    assert [group_standing.group for group_standing in best_set.groups][2:] == ["c", "d"]
+    assert all(group_standing.behind > 0.0 for group_standing in best_set.groups)
 
 
 def test_a_single_best_group_has_distance_zero():
-    best = best_of(table(MEANS | {"a": 9.0}))
-    assert best.headline == "With 95 % confidence the best of these 4 groups is a."
-    assert best.groups[0].behind == 0.0
+    best_set = best_of(table(MEANS | {"a": 9.0}))
+    assert best_set.headline == "With 95 % confidence the best of these 4 groups is a."
+    assert best_set.groups[0].behind == 0.0
 
 
 def test_equal_groups_may_all_be_best():
-    best = best_of(table(dict.fromkeys("abcd", 0.0)))
-    assert best.headline.startswith("With 95 % confidence none of these 4 groups can be ruled out as the best.")
+    best_set = best_of(table(dict.fromkeys("abcd", 0.0)))
+    assert best_set.headline.startswith("With 95 % confidence none of these 4 groups can be ruled out as the best.")
 
 
 def test_the_best_groups_have_low_outcomes_if_lower_is_better():
@@ -57,16 +57,16 @@ def test_there_is_no_set_of_best_groups_for_few_groups_or_seeds(rows, rule):
 
 
 def test_a_group_with_a_lost_run_rules_out_no_other_group():
-    best = best_of(lose(table(MEANS | {"b": 0.0}), "a"))
-    assert set(best.among) == {"a", "b", "c"}, "c rules d out"
-    assert "Runs of a were lost." in best.caveats[0]
-    assert best.groups[0].lost == 1
-    assert best.groups[0].behind is None
+    best_set = best_of(lose(table(MEANS | {"b": 0.0}), "a"))
+    assert set(best_set.among) == {"a", "b", "c"}, "c rules d out"
+    assert "Runs of a were lost." in best_set.caveats[0]
+    assert best_set.groups[0].lost == 1
+    assert best_set.groups[0].behind is None
 
 
 def test_a_lost_run_saves_a_bad_group_only_if_the_best_outcome_would():
-    best = best_of(lose(table(seeds=20), "d"))
-    assert "d" not in best.among
+    best_set = best_of(lose(table(seeds=20), "d"))
+    assert "d" not in best_set.among
     assert "d" in best_of(lose(table(seeds=6), "d")).among
 
 
@@ -78,26 +78,26 @@ def test_a_lost_run_counts_as_the_declared_worst_outcome():
 
 def test_the_best_groups_over_several_tasks_are_those_of_the_mean():
     rows = [*table(task="one"), *table(MEANS | {"b": -3.0}, task="two")]
-    best = best_of(rows, tasks=("one", "two"))
-    assert best.task == MEAN
-    assert best.among == ("a",)
-    assert "by the mean over tasks" in best.headline
+    best_set = best_of(rows, tasks=("one", "two"))
+    assert best_set.task == MEAN
+    assert best_set.among == ("a",)
+    assert "by the mean over tasks" in best_set.headline
 
 
 def test_the_best_of_unpaired_groups_can_be_selected():
     rows = [{**row, "run": f"{row['group']}{row['seed']}"} for row in table()]
     for row in rows:
         del row["seed"]
-    best = best_of(rows)
-    assert {"a", "b"} <= set(best.among)
-    assert "d" not in best.among
+    best_set = best_of(rows)
+    assert {"a", "b"} <= set(best_set.among)
+    assert "d" not in best_set.among
 
 
 def test_a_group_with_few_runs_is_never_ruled_out():
     rows = [row for row in table() if row["group"] != "d" or row["seed"] < 4]
-    best = explore(outcomes(rows), scales_of(("",), 2.0), Rule(), paired=True).best
-    assert "d" in best.among
-    assert any("fewer than 6 runs" in caveat for caveat in best.caveats)
+    best_set = explore(outcomes(rows), scales_of(("",), 2.0), Rule(), paired=True).best
+    assert "d" in best_set.among
+    assert any("fewer than 6 runs" in caveat for caveat in best_set.caveats)
 
 
 GROUPS = ("a", "b", "c", "d")

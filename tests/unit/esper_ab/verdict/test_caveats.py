@@ -9,10 +9,13 @@ from esper_ab.verdict.caveats import context_of
 from esper_ab.verdict.finding import SEED, Finding
 
 
-@pytest.mark.parametrize(("few", "many", "expected"), [(1, 9, False), (2, 9, True), (4, 9, True), (4, 8, False)])
-def test_very_unequal_group_sizes_get_a_caveat(few, many, expected):
-    runs = 70.0 + np.sin(np.arange(many))
-    result = compared(design(20, test="welch", positions=1), Samples(a=runs[:few], b=runs), complete=20)
+@pytest.mark.parametrize(
+    ("runs_of_small_group", "runs_of_large_group", "expected"),
+    [(1, 9, False), (2, 9, True), (4, 9, True), (4, 8, False)],
+)
+def test_very_unequal_group_sizes_get_a_caveat(runs_of_small_group, runs_of_large_group, expected):
+    runs = 70.0 + np.sin(np.arange(runs_of_large_group))
+    result = compared(design(20, test="welch", positions=1), Samples(a=runs[:runs_of_small_group], b=runs), complete=20)
     assert any(caveat.startswith("Unequal groups") for caveat in result.caveats) == expected
 
 
@@ -33,8 +36,8 @@ def test_statistics_know_whether_their_comparison_is_undecided():
 def test_statistics_know_whether_runs_form_pairs():
     rng = np.random.default_rng(3)
     a, b = rng.normal(70.0, 1.0, (2, 8))
-    unpaired = compared(design(8, test="welch", positions=1), Samples(a=a, b=b), complete=8)
-    assert not context_of(unpaired).paired
+    unpaired_result = compared(design(8, test="welch", positions=1), Samples(a=a, b=b), complete=8)
+    assert not context_of(unpaired_result).paired
 
 
 def test_seeds_that_do_not_repeat_are_a_warning_beside_the_verdict():

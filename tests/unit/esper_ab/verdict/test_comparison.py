@@ -30,10 +30,10 @@ def test_only_differences_without_spread_are_degenerate():
 
 def test_the_adjusted_test_decides_if_it_is_declared():
     pairs = pairs_with_differences(4.5 + 4.0 * (-1.0) ** SIDES + SMALL[:6])
-    adjusted = compared(design(6, adjusted=True), pairs)
-    plain = compared(design(6), pairs)
-    assert (adjusted.verdict, plain.verdict) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
-    assert adjusted.plain.p == plain.effect.p > 0.05
+    adjusted_result = compared(design(6, adjusted=True), pairs)
+    plain_result = compared(design(6), pairs)
+    assert (adjusted_result.verdict, plain_result.verdict) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
+    assert adjusted_result.plain.p == plain_result.effect.p > 0.05
 
 
 def test_the_headline_of_an_equivalence_prints_its_90_percent_interval():
@@ -52,11 +52,13 @@ def test_the_headline_of_an_equivalence_prints_its_90_percent_interval():
 def test_an_inconclusive_comparison_states_whether_the_margin_was_resolvable():
     d = np.array([1.5, -1.4, 1.0, -0.9, 2.2, -0.2, 0.9, -1.6, 1.8, 0.4, 0.7, -1.1, 1.9, -0.7, 1.3, 0.6])
     d = 2.4 * (d - d.mean()) / d.std(ddof=1)
-    bounded = compared(design(16), pairs_with_differences(1.1 + d))
-    wide = compared(design(16), pairs_with_differences(0.6 + 3.0 * d))
-    assert (bounded.inconclusive, wide.inconclusive) == ("bounded", "uninformative")
-    assert f"Bounded: the interval excludes differences beyond {bounded.high:.2f} points." in bounded.sentence
-    assert bounded.smallest_resolvable <= 2.0 < min(bounded.high, wide.smallest_resolvable)
+    narrow_result = compared(design(16), pairs_with_differences(1.1 + d))
+    wide_result = compared(design(16), pairs_with_differences(0.6 + 3.0 * d))
+    assert (narrow_result.inconclusive, wide_result.inconclusive) == ("bounded", "uninformative")
+    assert (
+        f"Bounded: the interval excludes differences beyond {narrow_result.high:.2f} points." in narrow_result.sentence
+    )
+    assert narrow_result.smallest_resolvable <= 2.0 < min(narrow_result.high, wide_result.smallest_resolvable)
     assert compared(design(10), pairs_with_differences(d[:6])).inconclusive is None  # in progress
     assert small(findings=(exploded(),)).inconclusive is None  # not for want of pairs
 
@@ -88,11 +90,11 @@ def test_a_comparison_stopped_for_futility_is_inconclusive():
 
 def test_a_finding_that_caps_equivalence_still_allows_other_claims():
     near_baseline = Finding(kind="baseline", weight="caps equivalence", groups=(), sentence="Both are at chance.")
-    noted = msgspec.structs.replace(near_baseline, weight="notes")
+    noted_finding = msgspec.structs.replace(near_baseline, weight="notes")
     for finding, verdicts in (
         (near_baseline, (Verdict.INCONCLUSIVE, Verdict.BETTER)),
-        (noted, (Verdict.EQUIVALENT, Verdict.BETTER_BELOW_MARGIN)),
+        (noted_finding, (Verdict.EQUIVALENT, Verdict.BETTER_BELOW_MARGIN)),
     ):
         level = small(findings=(finding,))
-        ahead = compared(design(16, margin=6.0), pairs_with_differences(4.5 + SMALL), findings=(finding,))
-        assert (level.verdict, ahead.verdict) == verdicts
+        result_ahead = compared(design(16, margin=6.0), pairs_with_differences(4.5 + SMALL), findings=(finding,))
+        assert (level.verdict, result_ahead.verdict) == verdicts

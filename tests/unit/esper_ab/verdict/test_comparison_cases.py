@@ -30,8 +30,8 @@ SIDES = np.arange(6) % 2
 
 def two_looks(**changes):
     """Return a design with lenient bounds and without early stop."""
-    nominal = (Boundary(open=1, alpha=0.05, nominal_p=(0.0455, 0.0455)),)
-    return design(20, looks=(6, 10), boundaries=nominal, early_stop=False, **changes)
+    nominal_boundaries = (Boundary(open=1, alpha=0.05, nominal_p=(0.0455, 0.0455)),)
+    return design(20, looks=(6, 10), boundaries=nominal_boundaries, early_stop=False, **changes)
 
 
 def case(name, rule, pairs, verdict, *phrases, **changes):

@@ -59,32 +59,34 @@ def test_swapping_the_groups_mirrors_the_whole_comparison(outcome_pairs, rule, s
     losses = lost() if survivor is None else lost((len(pairs), None, survivor))
     forward = compared(rule, pairs, lost=losses)
     mirrored_losses = Lost(replicates=tuple(map(swap, losses.replicates)))
-    mirrored = compared(rule, Pairs.of(map(swap, pairs)), lost=mirrored_losses, a="simplified", b="shaped")
-    assert mirrored.verdict is MIRRORED.get(forward.verdict, forward.verdict)
-    assert mirrored.estimate == pytest.approx(-forward.estimate, abs=1e-9)
-    assert (mirrored.low is None) == (forward.low is None)
+    mirrored_result = compared(rule, Pairs.of(map(swap, pairs)), lost=mirrored_losses, a="simplified", b="shaped")
+    assert mirrored_result.verdict is MIRRORED.get(forward.verdict, forward.verdict)
+    assert mirrored_result.estimate == pytest.approx(-forward.estimate, abs=1e-9)
+    assert (mirrored_result.low is None) == (forward.low is None)
     if forward.low is not None:
-        assert (mirrored.low, mirrored.high) == pytest.approx((-forward.high, -forward.low), rel=1e-9, abs=1e-9)
+        assert (mirrored_result.low, mirrored_result.high) == pytest.approx(
+            (-forward.high, -forward.low), rel=1e-9, abs=1e-9
+        )
     assert forward.headline.count(". ") == 0  # one sentence
     assert str(forward.verdict) not in forward.headline
     if forward.verdict in DIFFERENT:
         words = {"shaped": "simplified", "simplified": "shaped", "better": "worse", "worse": "better"}
-        assert re.sub("|".join(words), lambda match: words[match.group()], forward.headline) == mirrored.headline
-    assert (mirrored.imputed is None) == (forward.imputed is None)
+        assert re.sub("|".join(words), lambda match: words[match.group()], forward.headline) == mirrored_result.headline
+    assert (mirrored_result.imputed is None) == (forward.imputed is None)
     if forward.imputed is not None:
-        assert mirrored.imputed.survives == forward.imputed.survives
+        assert mirrored_result.imputed.survives == forward.imputed.survives
     if (iqm := forward.descriptive["iqm"]) is not None:
-        mirrored_iqm = mirrored.descriptive["iqm"]
+        mirrored_iqm = mirrored_result.descriptive["iqm"]
         assert (mirrored_iqm.low, mirrored_iqm.high) == pytest.approx((-iqm.high, -iqm.low), abs=1e-9)
 
 
 @settings(max_examples=60)
 @given(rows, rules, st.randoms(use_true_random=False))
 def test_audit_findings_never_strengthen_a_verdict(outcome_pairs, rule, random):
-    listed = list(pairs_of(*zip(*outcome_pairs, strict=True)))
-    result = compared(rule, tuple(listed))
-    random.shuffle(listed)
-    assert compared(rule, tuple(listed)) == result
+    pair_list = list(pairs_of(*zip(*outcome_pairs, strict=True)))
+    result = compared(rule, tuple(pair_list))
+    random.shuffle(pair_list)
+    assert compared(rule, tuple(pair_list)) == result
     if len(outcome_pairs) < LEAST_PAIRS:
         assert result.verdict not in CLAIMS
     if result.verdict in (Verdict.BETTER, Verdict.WORSE) and result.used == result.progress.decided_at:
@@ -92,6 +94,6 @@ def test_audit_findings_never_strengthen_a_verdict(outcome_pairs, rule, random):
     text = " ".join((result.sentence, result.rule, str(result.level), *result.caveats)).lower()
     for word in ("winner", "none", "nan", "inf ", "  ", "..", "no interval,"):
         assert word not in text
-    capped = compared(rule, tuple(listed), findings=(exploded("simplified"),))
-    assert capped.unaudited is result.unaudited
-    assert capped.verdict is (Verdict.INCONCLUSIVE if result.verdict in CLAIMS else result.verdict)
+    capped_result = compared(rule, tuple(pair_list), findings=(exploded("simplified"),))
+    assert capped_result.unaudited is result.unaudited
+    assert capped_result.verdict is (Verdict.INCONCLUSIVE if result.verdict in CLAIMS else result.verdict)

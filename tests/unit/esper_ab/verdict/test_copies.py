@@ -12,8 +12,8 @@ def _draw_normal(count, digits, seed, sd=4.0):
 
 def _find_copied_share(values, chance=ASKED):
     """Return the share of a group's outcomes that are copies, beside an ordinary group."""
-    copied = copies({"a": values, "b": _draw_normal(20, 2, 99)}, chance)
-    return sum(copied["a"].values()) / len(values) if "a" in copied else 0.0
+    copied_values = copies({"a": values, "b": _draw_normal(20, 2, 99)}, chance)
+    return sum(copied_values["a"].values()) / len(values) if "a" in copied_values else 0.0
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -25,8 +25,8 @@ def test_pasted_runs_are_recognised_as_copies(runs, times, seed):
 
 
 def test_two_equal_outcomes_with_many_digits_are_reported_as_copies():
-    copied = copies({"a": [*_draw_normal(9, 12, 1), 60.123456, 60.123456], "b": _draw_normal(9, 12, 2)})
-    assert {group: dict(values) for group, values in copied.items()} == {"a": {60.123456: 2}}
+    copied_values = copies({"a": [*_draw_normal(9, 12, 1), 60.123456, 60.123456], "b": _draw_normal(9, 12, 2)})
+    assert {group: dict(values) for group, values in copied_values.items()} == {"a": {60.123456: 2}}
 
 
 def test_two_equal_outcomes_with_two_decimals_are_not_reported():
@@ -54,13 +54,13 @@ def test_outcomes_made_equal_by_a_cap_or_grid_are_not_copies(law):
     """In 60 files with such outcomes, no question is asked, and at most one file has copies named."""
     rng = np.random.default_rng(7)
     files = [{"a": NO_COPIES[law](rng), "b": NO_COPIES[law](rng)} for _ in range(60)]
-    asked = [
+    asked_cases = [
         file
         for file in files
-        for group, copied in copies(file, ASKED).items()
-        if 2 * sum(copied.values()) >= len(file[group])
+        for group, copied_values in copies(file, ASKED).items()
+        if 2 * sum(copied_values.values()) >= len(file[group])
     ]
-    assert len(asked) == 0
+    assert len(asked_cases) == 0
     assert sum(bool(copies(file)) for file in files) <= 1
 
 
@@ -74,7 +74,7 @@ def test_a_group_equal_to_another_in_every_pair_is_a_copy():
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "near"),
+    ("a", "b", "is_near_copy"),
     [
         ([57.25001, 57.25002, 57.25003], [55.00001, 55.00002, 55.00001], True),
         ([57.25] * 3, [55.01] * 3, True),
@@ -84,8 +84,8 @@ def test_a_group_equal_to_another_in_every_pair_is_a_copy():
         ([57.25001], [55.00001], False),
     ],
 )
-def test_nearly_equal_outcomes_in_both_groups_are_near_copies(a, b, near):
-    assert near_copies(a, b) == near_copies(b, a) == near
+def test_nearly_equal_outcomes_in_both_groups_are_near_copies(a, b, is_near_copy):
+    assert near_copies(a, b) == near_copies(b, a) == is_near_copy
 
 
 def test_empty_groups_have_no_copies():

@@ -18,15 +18,15 @@ from esper_ab.verdict.exploration import explore
 from esper_ab.verdict.scale import MEAN
 
 
-def _explore(rows_, task_scales=None, *, paired=None, named="runs", **rule):
-    return explore(outcomes(rows_), task_scales or scales(), Rule(**rule), paired=paired, rows=named)
+def _explore(rows_, task_scales=None, *, paired=None, row_kind="runs", **rule):
+    return explore(outcomes(rows_), task_scales or scales(), Rule(**rule), paired=paired, rows=row_kind)
 
 
 def _expect_refusal(*args, **options):
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(UsageError) as refusal:
         _explore(*args, **options)
-    assert "\n" not in str(raised.value)
-    return str(raised.value)
+    assert "\n" not in str(refusal.value)
+    return str(refusal.value)
 
 
 def _join_sentences(result):
@@ -57,34 +57,46 @@ def test_the_order_of_rows_does_not_affect_an_answer(random, seed, paired):
     a, b = drawn(11, 1.0)
     table = [row | {"seed": seed.format(row["seed"])} for row in rows(a, b)] if seed else make_unpaired_rows(a, b[:7])
     paired = paired and seed != ""
-    mixed = random.sample(table, len(table))
-    (ordered,), (shuffled,) = (_explore(listed, paired=paired, control="old").comparisons for listed in (table, mixed))
-    assert ordered == shuffled
+    mixed_table = random.sample(table, len(table))
+    (ordered_result,), (shuffled_result,) = (
+        _explore(table_rows, paired=paired, control="old").comparisons for table_rows in (table, mixed_table)
+    )
+    assert ordered_result == shuffled_result
 
 
 def test_negative_zero_equals_zero():
     a, b = drawn(11, 1.0)
-    (negative,), (positive,) = (_explore(rows([zero, *a], [*b, zero])).comparisons for zero in ("-0.0", 0))
-    assert negative.descriptive == positive.descriptive
+    (negative_result,), (positive_result,) = (
+        _explore(rows([zero, *a], [*b, zero])).comparisons for zero in ("-0.0", 0)
+    )
+    assert negative_result.descriptive == positive_result.descriptive
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(-1000, 120), st.booleans(), st.sampled_from([5.0, 1.0, 0.0]), st.booleans())
 def test_the_unit_of_outcomes_does_not_affect_the_verdict(power, paired, effect, drifts):
     """Squares and fourth powers of spreads underflow long before the spreads do. Below 1e-30 no margin is reached."""
-    near = 2.0 if power > -100 else 0.0
+    near_margin = 2.0 if power > -100 else 0.0
     a, b = drawn(20, effect)
     a = [value + index * drifts for index, value in enumerate(a)]
-    (plain,), (scaled,) = (
+    (plain_result,), (scaled_result,) = (
         _explore(rows(*(np.ldexp(side, exponent).tolist() for side in (a, b))), task_scales, paired=paired).comparisons
-        for exponent, task_scales in ((0, scales(near or 1e40)), (power, scales(math.ldexp(near, power) or 1e40)))
+        for exponent, task_scales in (
+            (0, scales(near_margin or 1e40)),
+            (power, scales(math.ldexp(near_margin, power) or 1e40)),
+        )
     )
-    assert (scaled.verdict, scaled.effect.df) == (plain.verdict, pytest.approx(plain.effect.df))
-    assert [finding.kind for finding in scaled.findings] == [finding.kind for finding in plain.findings]
-    assert scaled.effect.p == pytest.approx(plain.effect.p, rel=1e-6)
-    assert np.ldexp(scaled.effect.se, -power) == pytest.approx(plain.effect.se, rel=1e-6)
+    assert (scaled_result.verdict, scaled_result.effect.df) == (
+        plain_result.verdict,
+        pytest.approx(plain_result.effect.df),
+    )
+    assert [finding.kind for finding in scaled_result.findings] == [finding.kind for finding in plain_result.findings]
+    assert scaled_result.effect.p == pytest.approx(plain_result.effect.p, rel=1e-6)
+    assert np.ldexp(scaled_result.effect.se, -power) == pytest.approx(plain_result.effect.se, rel=1e-6)
     if paired:
-        assert scaled.descriptive["shape"].johnson_p == pytest.approx(plain.descriptive["shape"].johnson_p, rel=1e-6)
+        assert scaled_result.descriptive["shape"].johnson_p == pytest.approx(
+            plain_result.descriptive["shape"].johnson_p, rel=1e-6
+        )
 
 
 @settings(max_examples=20, deadline=None)
@@ -92,15 +104,15 @@ def test_the_unit_of_outcomes_does_not_affect_the_verdict(power, paired, effect,
 def test_copies_of_runs_in_one_cluster_do_not_change_the_verdict(copies, pairs):
     """Rows that share a cluster count as one, so repeating a pair there makes no verdict surer."""
     table = rows(*drawn(pairs, 2.0))
-    repeated = [
+    repeated_rows = [
         row | {"seed": 100 * copy + int(row["seed"]), "cluster": f"c{row['seed']}"}
         for copy in range(copies)
         for row in table
     ]
-    single = _explore(table)
-    multiple = _explore(repeated)
-    assert _list_verdicts(single) == _list_verdicts(multiple)
-    assert _list_estimates(multiple)[0] == pytest.approx(_list_estimates(single)[0])
+    single_answer = _explore(table)
+    multiple = _explore(repeated_rows)
+    assert _list_verdicts(single_answer) == _list_verdicts(multiple)
+    assert _list_estimates(multiple)[0] == pytest.approx(_list_estimates(single_answer)[0])
 
 
 def test_sentences_about_foreign_outcomes_do_not_mention_records():
@@ -128,11 +140,11 @@ def test_the_resolvable_difference_depends_only_on_existing_pairs():
 def test_more_than_30_unnamed_rows_per_group_are_refused_as_possible_items():
     """Prompts of one checkpoint are not training runs, and only the user knows which of the two the rows are."""
     assert "group new has 31 rows" in _expect_refusal(
-        rows(*drawn(31, 1.0), task="one"), scales(2.0, ("one",)), named=None
+        rows(*drawn(31, 1.0), task="one"), scales(2.0, ("one",)), row_kind=None
     )
-    assert _list_verdicts(_explore(rows(*drawn(30, 5.0)), named=None)) == [("BETTER", "")]
-    named = [row | {"run": f"{row['group']}{row['seed']}"} for row in rows(*drawn(31, 5.0))]
-    assert _list_verdicts(_explore(named, named=None)) == [("BETTER", "")]
+    assert _list_verdicts(_explore(rows(*drawn(30, 5.0)), row_kind=None)) == [("BETTER", "")]
+    named_rows = [row | {"run": f"{row['group']}{row['seed']}"} for row in rows(*drawn(31, 5.0))]
+    assert _list_verdicts(_explore(named_rows, row_kind=None)) == [("BETTER", "")]
 
 
 def test_runs_form_pairs_if_the_groups_have_common_seeds():
@@ -143,14 +155,14 @@ def test_runs_form_pairs_if_the_groups_have_common_seeds():
     assert "(20 and 20 runs)" in _join_sentences(_explore(other_seeds))
     padded_seeds = [row if row["group"] == "new" else row | {"seed": f"{row['seed']:02}"} for row in table]
     assert "(20 pairs)" in _join_sentences(_explore(padded_seeds))
-    incomplete = [row for row in table if row["group"] == "new" or row["seed"] < 15]
-    assert "no run of new and 5 runs of old were lost" in _join_sentences(_explore(incomplete)).lower()
-    assert "(15 pairs)" in _join_sentences(_explore(incomplete, paired=True))
-    assert "(20 and 15 runs)" in _join_sentences(_explore(incomplete, paired=False))
+    incomplete_rows = [row for row in table if row["group"] == "new" or row["seed"] < 15]
+    assert "no run of new and 5 runs of old were lost" in _join_sentences(_explore(incomplete_rows)).lower()
+    assert "(15 pairs)" in _join_sentences(_explore(incomplete_rows, paired=True))
+    assert "(20 and 15 runs)" in _join_sentences(_explore(incomplete_rows, paired=False))
 
 
 @pytest.mark.parametrize(
-    ("group", "absent", "verdict"),
+    ("group", "absent_runs", "verdict"),
     [
         ("new", 1, "INCONCLUSIVE"),
         ("new", 2, "INCONCLUSIVE"),
@@ -159,33 +171,33 @@ def test_runs_form_pairs_if_the_groups_have_common_seeds():
         ("old", 2, "BETTER"),
     ],
 )
-def test_a_seed_without_a_row_is_a_lost_run(group, absent, verdict):
+def test_a_seed_without_a_row_is_a_lost_run(group, absent_runs, verdict):
     """Most programs write no row for a run that crashed. A loss in the group that looks worse weakens no claim."""
-    present = [row for row in rows(*drawn(20, 5.0)) if row["group"] != group or row["seed"] < 20 - absent]
-    result = _explore(present)
+    present_rows = [row for row in rows(*drawn(20, 5.0)) if row["group"] != group or row["seed"] < 20 - absent_runs]
+    result = _explore(present_rows)
     assert _list_verdicts(result) == [(verdict, "")]
-    assert f"{absent} run{'s' * (absent > 1)} of {group}" in _join_sentences(result)
-    counts = "has no row, so it counts as lost" if absent == 1 else "have no row, so they count as lost"
+    assert f"{absent_runs} run{'s' * (absent_runs > 1)} of {group}" in _join_sentences(result)
+    counts = "has no row, so it counts as lost" if absent_runs == 1 else "have no row, so they count as lost"
     assert counts in _join_sentences(result)
-    empty = [row if row in present else row | {"outcome": ""} for row in rows(*drawn(20, 5.0))]
-    assert _list_verdicts(_explore(empty)) == [(verdict, "")]
-    left_out = _explore(present, paired=True)
-    assert _list_verdicts(left_out) == [("BETTER", "")]
-    assert "no run of the other group" in _join_sentences(left_out)
-    assert "lost" not in left_out.comparisons[0].headline
+    empty_rows = [row if row in present_rows else row | {"outcome": ""} for row in rows(*drawn(20, 5.0))]
+    assert _list_verdicts(_explore(empty_rows)) == [(verdict, "")]
+    unpaired_seeds_answer = _explore(present_rows, paired=True)
+    assert _list_verdicts(unpaired_seeds_answer) == [("BETTER", "")]
+    assert "no run of the other group" in _join_sentences(unpaired_seeds_answer)
+    assert "lost" not in unpaired_seeds_answer.comparisons[0].headline
 
 
 def test_a_run_without_a_row_in_one_task_is_lost_in_the_mean():
     """A seed without a run of any group in a task was not planned there."""
-    far = rows(*drawn(12, 5.0), task="far")
+    far_rows = rows(*drawn(12, 5.0), task="far")
     time = rows(*drawn(12, 5.0, rng_seed=2), task="time")
-    table = [*far, *(row for row in time if row["seed"] < 10 and (row["group"], row["seed"]) != ("new", 3))]
+    table = [*far_rows, *(row for row in time if row["seed"] < 10 and (row["group"], row["seed"]) != ("new", 3))]
     result = _explore(table, scales(2.0, ("far", "time")))
-    lost = {
+    losses_by_task = {
         comparison.question.task: (len(comparison.pairs), comparison.lost.a, comparison.lost.b)
         for comparison in result.comparisons
     }
-    assert lost == {"far": (12, 0, 0), "time": (9, 1, 0), MEAN: (9, 1, 0)}
+    assert losses_by_task == {"far": (12, 0, 0), "time": (9, 1, 0), MEAN: (9, 1, 0)}
 
 
 def test_lists_of_unequal_length_form_no_pairs():
@@ -198,12 +210,12 @@ def test_lists_of_unequal_length_form_no_pairs():
 def test_unpaired_groups_of_unequal_size_get_a_caveat_about_missing_runs(runs, expected):
     a, b = drawn(20, 8.0)
     result = _explore(make_unpaired_rows(a[: runs[0]], b[: runs[1]]))
-    fewer = "new" if runs[0] < runs[1] else "old"
+    smaller_group = "new" if runs[0] < runs[1] else "old"
     assert (
-        f"if runs of {fewer} failed and left no row, this compares survivors" in _join_sentences(result)
+        f"if runs of {smaller_group} failed and left no row, this compares survivors" in _join_sentences(result)
     ) == expected
-    lost = _explore(make_unpaired_rows([*a[:12], *[""] * 3], b[:15]))
-    assert "left no row" not in _join_sentences(lost)
+    answer_with_losses = _explore(make_unpaired_rows([*a[:12], *[""] * 3], b[:15]))
+    assert "left no row" not in _join_sentences(answer_with_losses)
 
 
 @pytest.mark.parametrize(("runs", "verdict"), [((6, 40), "BETTER"), ((1, 9), "NO INFERENCE")])
@@ -215,23 +227,23 @@ def test_tables_do_not_call_unpaired_runs_pairs(runs, verdict):
         assert not re.search(r"\bpairs?\b", f"{table.title} {table.columns} {table.rows} {table.note}"), table
 
 
-@pytest.mark.parametrize("failed", ["a", "c"])
-def test_a_comparison_with_an_empty_group_has_no_inference(failed):
+@pytest.mark.parametrize("failed_group", ["a", "c"])
+def test_a_comparison_with_an_empty_group_has_no_inference(failed_group):
     rows_ = make_unpaired_rows(*drawn(8, 8.0))
-    rows_ += [{"group": failed, "run": f"{failed}{index}", "outcome": ""} for index in range(8)]
+    rows_ += [{"group": failed_group, "run": f"{failed_group}{index}", "outcome": ""} for index in range(8)]
     result = _explore(rows_)
     verdicts = {
         (comparison.question.a, comparison.question.b): str(comparison.verdict) for comparison in result.comparisons
     }
-    assert {verdict for pair, verdict in verdicts.items() if failed in pair} == {"NO INFERENCE"}
+    assert {verdict for pair, verdict in verdicts.items() if failed_group in pair} == {"NO INFERENCE"}
     assert verdicts["new", "old"] == "BETTER"
 
 
 def test_lost_unpaired_runs_count_against_the_claim():
     a, b = drawn(20, 8.0)
     table = make_unpaired_rows([*a, "", ""], b)
-    for worst, verdict in (("", "INCONCLUSIVE"), (60.0, "BETTER"), (-400.0, "INCONCLUSIVE")):
-        result = _explore(table, scales_of(("",), 2.0, worst=worst))
+    for worst_outcome, verdict in (("", "INCONCLUSIVE"), (60.0, "BETTER"), (-400.0, "INCONCLUSIVE")):
+        result = _explore(table, scales_of(("",), 2.0, worst=worst_outcome))
         assert _list_verdicts(result) == [(verdict, "")]
         assert "2 runs of new and no run of old were lost." in _join_sentences(result)
         assert "partner" not in _join_sentences(result)

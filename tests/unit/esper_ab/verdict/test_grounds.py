@@ -35,14 +35,14 @@ def test_the_first_applicable_verdict_is_chosen() -> None:
 
 @pytest.mark.parametrize("changes", [changes for _, changes in STEPS[:7]])
 def test_a_capped_comparison_is_always_inconclusive(changes: dict[str, object]) -> None:
-    capped = msgspec.structs.replace(OPEN, capped=True, **changes)
-    assert decide(capped) is Verdict.INCONCLUSIVE
-    assert decide_unaudited(capped) is decide(msgspec.structs.replace(capped, capped=False))
+    capped_facts = msgspec.structs.replace(OPEN, capped=True, **changes)
+    assert decide(capped_facts) is Verdict.INCONCLUSIVE
+    assert decide_unaudited(capped_facts) is decide(msgspec.structs.replace(capped_facts, capped=False))
 
 
 def test_with_few_pairs_only_the_verdict_identical_is_possible() -> None:
-    few = msgspec.structs.replace(OPEN, pairs=LEAST_PAIRS - 1)
-    same = msgspec.structs.replace(few, identical=True)
-    assert decide(few) is Verdict.NO_INFERENCE
-    assert decide(same) is Verdict.IDENTICAL
-    assert decide(msgspec.structs.replace(same, capped=True)) is Verdict.NO_INFERENCE
+    facts_of_few_pairs = msgspec.structs.replace(OPEN, pairs=LEAST_PAIRS - 1)
+    identical_facts = msgspec.structs.replace(facts_of_few_pairs, identical=True)
+    assert decide(facts_of_few_pairs) is Verdict.NO_INFERENCE
+    assert decide(identical_facts) is Verdict.IDENTICAL
+    assert decide(msgspec.structs.replace(identical_facts, capped=True)) is Verdict.NO_INFERENCE

@@ -200,12 +200,12 @@ def test_each_comparison_has_the_expected_headline(rule, a, b, changes, headline
 
 
 def test_an_undeclared_exact_test_does_not_decide():
-    result, mixed = (compared(SIX, pairs_of(WIDE, b)) for b in (LOW, (71.5, *LOW[1:])))
-    assert result.verdict is mixed.verdict is Verdict.INCONCLUSIVE
-    mentioned = [
-        any("not the declared test" in caveat for caveat in comparison.caveats) for comparison in (result, mixed)
+    result, mixed_result = (compared(SIX, pairs_of(WIDE, b)) for b in (LOW, (71.5, *LOW[1:])))
+    assert result.verdict is mixed_result.verdict is Verdict.INCONCLUSIVE
+    mentions = [
+        any("not the declared test" in caveat for caveat in comparison.caveats) for comparison in (result, mixed_result)
     ]
-    assert mentioned == [True, False]
+    assert mentions == [True, False]
 
 
 def test_many_comparisons_with_equal_headlines_share_one_sentence():
@@ -221,12 +221,12 @@ def test_many_comparisons_with_equal_headlines_share_one_sentence():
 @pytest.mark.parametrize(("a", "b"), [(HIGH, LOW), (LOW, HIGH), (WIDE, LOW), (LOW, WIDE)])
 def test_mirrored_outcomes_have_the_same_headline_if_lower_is_better(a, b):
     outcome = msgspec.structs.replace(SIX.outcome, better="lower")
-    lower = msgspec.structs.replace(SIX, measures=msgspec.structs.replace(SIX.measures, outcome=outcome))
-    mirrored = compared(lower, pairs_of(*(160.0 - np.array(side) for side in (a, b))))
-    assert mirrored.headline == compared(SIX, pairs_of(a, b)).headline
+    design_for_lower = msgspec.structs.replace(SIX, measures=msgspec.structs.replace(SIX.measures, outcome=outcome))
+    mirrored_result = compared(design_for_lower, pairs_of(*(160.0 - np.array(side) for side in (a, b))))
+    assert mirrored_result.headline == compared(SIX, pairs_of(a, b)).headline
 
 
-@pytest.mark.parametrize("unknown", [{"low": None}, {"high": None}, {"low": None, "high": None}])
-def test_a_headline_shows_an_interval_only_if_both_ends_exist(unknown):
-    result = replace(compared(SIX, pairs_of(HIGH, LOW)), **unknown)
+@pytest.mark.parametrize("unknown_limits", [{"low": None}, {"high": None}, {"low": None, "high": None}])
+def test_a_headline_shows_an_interval_only_if_both_ends_exist(unknown_limits):
+    result = replace(compared(SIX, pairs_of(HIGH, LOW)), **unknown_limits)
     assert result.headline == "shaped is better than simplified by 4.5 points, in 6 of 6 pairs."

@@ -18,16 +18,16 @@ from esper_ab.verdict.verdict import Verdict
 from workers.kinds.growth.measures import MEASURES
 
 
-def make_half_pair(replicate, a, b, failed="ab"):
-    """Return a replicate that was given up; runs without outcome failed if `failed` names them."""
-    (half_pair,) = lost((replicate, a, b)).replicates
+def make_half_pair(replicate, a, b, failed_groups="ab"):
+    """Return a replicate that was given up; runs without outcome failed if `failed_groups` names them."""
+    (lost_replicate,) = lost((replicate, a, b)).replicates
     return msgspec.structs.replace(
-        half_pair, failed_a=a is None and "a" in failed, failed_b=b is None and "b" in failed
+        lost_replicate, failed_a=a is None and "a" in failed_groups, failed_b=b is None and "b" in failed_groups
     )
 
 
-def find_progress(rule, pairs, complete):
-    return progress_after(rule, {rule.comparisons[0]: pairs}, complete)[rule.comparisons[0]]
+def find_progress(rule, pairs, complete_replicates):
+    return progress_after(rule, {rule.comparisons[0]: pairs}, complete_replicates)[rule.comparisons[0]]
 
 
 def test_failed_runs_are_imputed_with_the_worst_or_best_outcome():
@@ -36,19 +36,19 @@ def test_failed_runs_are_imputed_with_the_worst_or_best_outcome():
     halves = (
         make_half_pair(2, None, 80.0),
         make_half_pair(3, 60.0, None),
-        make_half_pair(4, None, None, failed="a"),
-        make_half_pair(5, None, None, failed=""),
+        make_half_pair(4, None, None, failed_groups="a"),
+        make_half_pair(5, None, None, failed_groups=""),
     )
-    full, worst, best = completed(rule, pairs, halves, against_a=True)
-    assert (worst, best) == (10.0, 80.0)
-    assert full[:2] == pairs
-    assert [(pair.replicate, pair.a, pair.b) for pair in full[2:]] == [
+    completed_pairs, worst_outcome, best_outcome = completed(rule, pairs, halves, against_a=True)
+    assert (worst_outcome, best_outcome) == (10.0, 80.0)
+    assert completed_pairs[:2] == pairs
+    assert [(pair.replicate, pair.a, pair.b) for pair in completed_pairs[2:]] == [
         (2, 10.0, 80.0),
         (3, 60.0, 80.0),
         (4, 10.0, 72.0),
     ]  # a third group's failure, replicate 5, says nothing about these two
-    full, _, _ = completed(rule, pairs, halves, against_a=False)
-    assert [(pair.a, pair.b) for pair in full[2:]] == [(80.0, 80.0), (60.0, 10.0), (80.0, 72.0)]
+    completed_pairs, _, _ = completed(rule, pairs, halves, against_a=False)
+    assert [(pair.a, pair.b) for pair in completed_pairs[2:]] == [(80.0, 80.0), (60.0, 10.0), (80.0, 72.0)]
     assert completed(rule, pairs_of([5.0], [66.0]), (), against_a=True)[1] == 5.0  # worse than what was declared
     with pytest.raises(ValueError, match="empty"):
         completed(rule, NO_PAIRS, (make_half_pair(0, None, None),), against_a=True)
@@ -59,10 +59,10 @@ def test_failed_runs_are_imputed_with_the_worst_or_best_outcome():
 def test_the_imputed_worst_outcome_is_high_if_lower_is_better():
     outcome = msgspec.structs.replace(MEASURES.outcome, better="lower")
     rule = design(6, worst=99.0, measures=msgspec.structs.replace(MEASURES, outcome=outcome))
-    full, _, _ = completed(
-        rule, pairs_of([70.0], [66.0]), (make_half_pair(1, None, None, failed="ab"),), against_a=True
+    completed_pairs, _, _ = completed(
+        rule, pairs_of([70.0], [66.0]), (make_half_pair(1, None, None, failed_groups="ab"),), against_a=True
     )
-    assert (full[1].a, full[1].b) == (99.0, 66.0)
+    assert (completed_pairs[1].a, completed_pairs[1].b) == (99.0, 66.0)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_the_imputed_worst_outcome_is_high_if_lower_is_better():
         ((make_half_pair(0, None, 1.0), make_half_pair(1, None, 1.0)), "x"),
         ((make_half_pair(0, 1.0, None), make_half_pair(1, 1.0, None)), "y"),
         ((make_half_pair(0, None, 1.0), make_half_pair(1, None, 1.0), make_half_pair(2, 1.0, None)), None),
-        ((make_half_pair(0, None, None, failed="a"), make_half_pair(1, None, None, failed="a")), "x"),
-        ((make_half_pair(0, None, None, failed=""), make_half_pair(1, None, None, failed="")), None),
+        ((make_half_pair(0, None, None, failed_groups="a"), make_half_pair(1, None, None, failed_groups="a")), "x"),
+        ((make_half_pair(0, None, None, failed_groups=""), make_half_pair(1, None, None, failed_groups="")), None),
     ],
 )
 def test_losses_in_only_one_group_are_recurring(halves, expected):
@@ -94,14 +94,17 @@ def test_losses_after_the_last_look_are_not_imputed(early_stop, looks):
 def test_imputed_pairs_are_tested_at_the_deciding_bound():
     """The same lost run leaves a decision at 0.05 and overturns one at 0.0076."""
     pairs = pairs_of(BETTER_A, BETTER_B)
-    at_once = design(8, worst=70.0)
-    strict = msgspec.structs.replace(at_once, boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0076,)),))
-    lenient, stern = (
-        imputed(rule, pairs, find_progress(rule, pairs, 8), lost((6, None, 73.0))) for rule in (at_once, strict)
+    design_of_one_look = design(8, worst=70.0)
+    strict_design = msgspec.structs.replace(
+        design_of_one_look, boundaries=(Boundary(open=1, alpha=0.05, nominal_p=(0.0076,)),)
     )
-    assert lenient.p == stern.p
-    assert 0.0076 < lenient.p < 0.05
-    assert (lenient.survives, stern.survives) == (True, False)
+    lenient_retest, strict_retest = (
+        imputed(rule, pairs, find_progress(rule, pairs, 8), lost((6, None, 73.0)))
+        for rule in (design_of_one_look, strict_design)
+    )
+    assert lenient_retest.p == strict_retest.p
+    assert 0.0076 < lenient_retest.p < 0.05
+    assert (lenient_retest.survives, strict_retest.survives) == (True, False)
 
 
 @given(
@@ -115,7 +118,10 @@ def test_imputation_never_favours_the_tested_claim(noise, survivors, effect):
     pairs = pairs_of(np.full(6, 70.0 + effect), 70.0 + np.array(noise))
     progress = find_progress(rule, pairs, 9)
     losses = lost(
-        *((6 + i, None, seen) if failed == "a" else (6 + i, seen, None) for i, (seen, failed) in enumerate(survivors))
+        *(
+            (6 + i, None, outcome_left) if failed_side == "a" else (6 + i, outcome_left, None)
+            for i, (outcome_left, failed_side) in enumerate(survivors)
+        )
     )
     retest = imputed(rule, pairs, progress, losses)
     if progress.decision == "open":
@@ -123,15 +129,24 @@ def test_imputation_never_favours_the_tested_claim(noise, survivors, effect):
         return
     assert (retest.pairs, retest.lost_a + retest.lost_b) == (6 + len(survivors), len(survivors))
     total = sum(pair.a - pair.b for pair in pairs)
-    for value in (50.0, *(value for pair in pairs for value in (pair.a, pair.b)), *(seen for seen, _ in survivors)):
-        lower, higher = (sum(value - seen for seen, failed in survivors if failed == side) for side in "ab")
-        assert progress.direction * retest.mean <= progress.direction * (total + lower - higher) / retest.pairs + 1e-9
+    for value in (
+        50.0,
+        *(value for pair in pairs for value in (pair.a, pair.b)),
+        *(outcome_left for outcome_left, _ in survivors),
+    ):
+        gain_of_a, gain_of_b = (
+            sum(value - outcome_left for outcome_left, failed_side in survivors if failed_side == side) for side in "ab"
+        )
+        assert (
+            progress.direction * retest.mean
+            <= progress.direction * (total + gain_of_a - gain_of_b) / retest.pairs + 1e-9
+        )
 
 
-def impute_equivalent(worst, halves):
+def impute_equivalent(worst_outcome, halves):
     """Return the retest, the limits with losses and the progress of an equivalence."""
     base = 70.0 + 3.0 * np.sin(np.arange(16))  # runs differ by more than the groups do
-    rule = design(20, worst=worst)
+    rule = design(20, worst=worst_outcome)
     pairs = pairs_of(base + NOISE, base)
     losses = Lost(replicates=halves)
     progress = find_progress(rule, pairs, 20)
@@ -140,7 +155,7 @@ def impute_equivalent(worst, halves):
 
 
 @pytest.mark.parametrize(
-    ("worst", "halves", "survives"),
+    ("worst_outcome", "halves", "is_small"),
     [
         (66.0, (make_half_pair(16, None, None),), True),  # one replicate in which both failed
         (66.0, (make_half_pair(16, None, 70.0), make_half_pair(17, 70.0, None)), True),
@@ -150,10 +165,10 @@ def impute_equivalent(worst, halves):
         (None, (make_half_pair(16, None, None),), False),
     ],
 )
-def test_an_equivalence_survives_at_most_one_loss_per_group(worst, halves, survives):
-    retest, limits, _ = impute_equivalent(worst, halves)
-    assert (retest.survives, retest.small) == (survives, survives)
-    assert (limits[0] is not None and -2.0 < limits[0] <= limits[1] < 2.0) == survives
+def test_an_equivalence_survives_at_most_one_loss_per_group(worst_outcome, halves, is_small):
+    retest, limits, _ = impute_equivalent(worst_outcome, halves)
+    assert (retest.survives, retest.small) == (is_small, is_small)
+    assert (limits[0] is not None and -2.0 < limits[0] <= limits[1] < 2.0) == is_small
 
 
 @pytest.mark.parametrize(
@@ -164,17 +179,17 @@ def test_an_equivalence_survives_at_most_one_loss_per_group(worst, halves, survi
     ],
 )
 def test_the_more_harmful_loss_decides_whether_an_equivalence_survives(halves):
-    assert [impute_equivalent(worst, halves)[0].survives for worst in (66.0, 61.0)] == [True, False]
+    assert [impute_equivalent(worst_outcome, halves)[0].survives for worst_outcome in (66.0, 61.0)] == [True, False]
 
 
 def test_only_lost_runs_are_imputed_if_runs_are_unpaired():
     rule = design(8, test="welch", positions=1, worst=10.0)
     runs = Samples(a=np.array([70.0, 72.0]), b=np.array([66.0]))
-    full, worst, best = completed(
+    completed_samples, worst_outcome, best_outcome = completed(
         rule, runs, (make_half_pair(2, None, 80.0), make_half_pair(3, 60.0, None)), against_a=True
     )
-    assert (full.a.tolist(), full.b.tolist()) == ([70.0, 72.0, 10.0], [66.0, 80.0])
-    assert (worst, best) == (10.0, 80.0)
+    assert (completed_samples.a.tolist(), completed_samples.b.tolist()) == ([70.0, 72.0, 10.0], [66.0, 80.0])
+    assert (worst_outcome, best_outcome) == (10.0, 80.0)
 
 
 # A collapse that no run showed: how often it may strike, and whether the claim survives one.
@@ -199,16 +214,16 @@ def test_the_unseen_failure_rate_is_missed_with_5_percent_probability(n, rate):
 
 
 def test_only_a_large_effect_survives_an_unseen_collapse():
-    sure = compare_shifted(20.0, worst=65.0)
+    sure_result = compare_shifted(20.0, worst=65.0)
     close = compare_shifted(0.8, worst=50.0, margin=0.5)
-    assert (sure.verdict, sure.unseen.survives) == (Verdict.BETTER, True)
+    assert (sure_result.verdict, sure_result.unseen.survives) == (Verdict.BETTER, True)
     assert (close.verdict, close.unseen.survives) == (Verdict.BETTER, False)
     assert close.unseen.worst == 50.0
     assert any("The verdict would not survive one more pair" in caveat for caveat in close.caveats)
     assert any("at the worst outcome declared (50.00" in caveat for caveat in close.caveats)
-    beyond = compare_shifted(0.8, depth=30.0, worst=50.0, margin=0.5)
-    assert beyond.unseen.worst == 40.0
-    assert any("at the worst outcome seen (40.00" in caveat for caveat in beyond.caveats)
+    extreme_result = compare_shifted(0.8, depth=30.0, worst=50.0, margin=0.5)
+    assert extreme_result.unseen.worst == 40.0
+    assert any("at the worst outcome seen (40.00" in caveat for caveat in extreme_result.caveats)
 
 
 @pytest.mark.parametrize("shift", [0.8, 20.0])
@@ -227,9 +242,9 @@ def test_an_equivalence_is_tested_for_unseen_collapses_in_both_groups():
     b = 70.0 + 0.0 * WAVES
     rule = design(20, worst=40.0)
     forward = compared(rule, pairs_of(a, b))
-    swapped = compared(rule, pairs_of(b, a))
-    assert (forward.verdict, swapped.verdict) == (Verdict.EQUIVALENT, Verdict.EQUIVALENT)
-    assert forward.unseen == swapped.unseen
+    swapped_result = compared(rule, pairs_of(b, a))
+    assert (forward.verdict, swapped_result.verdict) == (Verdict.EQUIVALENT, Verdict.EQUIVALENT)
+    assert forward.unseen == swapped_result.unseen
     assert forward.unseen.survives is False
 
 

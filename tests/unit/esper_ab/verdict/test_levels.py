@@ -30,9 +30,9 @@ def scored(a, b, *, paired):
 
 
 def test_single_runs_are_compared_as_checkpoints():
-    found = judged(item_columns(runs=1, items=200, shift=0.2, run_column=""))
-    (comparison,) = found.comparisons
-    assert found.observations.reading == ("Read: 2 checkpoints x 200 questions in 2 groups; level: checkpoints.",)
+    answer = judged(item_columns(runs=1, items=200, shift=0.2, run_column=""))
+    (comparison,) = answer.comparisons
+    assert answer.observations.reading == ("Read: 2 checkpoints x 200 questions in 2 groups; level: checkpoints.",)
     assert comparison.question.level == "checkpoints"
     assert comparison.headline.startswith("On these 200 questions, checkpoint new is better than checkpoint old by ")
     assert comparison.headline.endswith(". One training run each: this says nothing about training again.")
@@ -41,9 +41,9 @@ def test_single_runs_are_compared_as_checkpoints():
 
 
 def test_several_runs_per_group_are_compared_as_trainings():
-    found = judged(item_columns(runs=6, items=200, shift=0.2))
-    (comparison,) = found.comparisons
-    assert found.observations.reading == ("Read: 12 runs x 200 questions in 2 groups; level: trainings.",)
+    answer = judged(item_columns(runs=6, items=200, shift=0.2))
+    (comparison,) = answer.comparisons
+    assert answer.observations.reading == ("Read: 12 runs x 200 questions in 2 groups; level: trainings.",)
     assert comparison.headline.startswith("For new training runs and new questions, new is better than old by ")
     assert comparison.headline.endswith("; 6 runs x 200 questions per group.")
 
@@ -87,9 +87,9 @@ def test_trainings_need_ten_independent_items():
 
 
 def test_checkpoints_need_twenty_independent_items():
-    few = only(item_columns(runs=1, items=19, shift=0.6, run_column=""))
-    assert str(few.verdict) == "NO INFERENCE"
-    assert "Too few questions to decide on these 19 questions (19; 20 needed)" in few.headline
+    answer_of_few = only(item_columns(runs=1, items=19, shift=0.6, run_column=""))
+    assert str(answer_of_few.verdict) == "NO INFERENCE"
+    assert "Too few questions to decide on these 19 questions (19; 20 needed)" in answer_of_few.headline
     clustered = item_columns(runs=1, items=100, shift=0.6, run_column="")
     clustered["cluster"] = [item // 10 for item in clustered["question"]]
     comparison = only(clustered)
@@ -102,16 +102,16 @@ def test_the_level_of_an_answer_can_be_declared():
     comparison = only(columns, level="checkpoints")
     assert comparison.headline.startswith("On these 100 questions, the mean of 3 checkpoints of new is better than ")
     assert comparison.headline.endswith(". These training runs only: this says nothing about training again.")
-    one_run = item_columns(runs=1, items=100, shift=0.3)
-    assert str(only(one_run, level="trainings").verdict) == "NO INFERENCE"
+    columns_of_one_run = item_columns(runs=1, items=100, shift=0.3)
+    assert str(only(columns_of_one_run, level="trainings").verdict) == "NO INFERENCE"
 
 
 def test_a_closed_set_of_items_is_judged_by_the_means_of_runs():
     columns = item_columns(runs=8, items=40, shift=0.1)
     comparison = only(columns, closed_items=True)
     means = {group: dict(enumerate(scores_of(columns, group, 8, 40).mean(axis=1).tolist())) for group in ("new", "old")}
-    (of_means,) = esper_ab.compare_outcomes(means, margin=0.02).comparisons
-    assert (comparison.low, comparison.high) == pytest.approx((of_means.low, of_means.high))
+    (comparison_of_means,) = esper_ab.compare_outcomes(means, margin=0.02).comparisons
+    assert (comparison.low, comparison.high) == pytest.approx((comparison_of_means.low, comparison_of_means.high))
     assert "for new training runs on these 40 questions" in comparison.headline.lower()
 
 
@@ -128,20 +128,20 @@ def test_a_declared_level_is_refused_without_items():
 
 
 def test_repeats_of_an_item_are_averaged():
-    found = judged(item_columns(runs=1, items=30, repeats=4, run_column=""))
-    assert found.observations.reading == (
+    answer = judged(item_columns(runs=1, items=30, repeats=4, run_column=""))
+    assert answer.observations.reading == (
         "Read: 2 checkpoints x 30 questions x 4 repeats in 2 groups; level: checkpoints.",
     )
-    assert found.comparisons[0].test == "paired t"
+    assert answer.comparisons[0].test == "paired t"
 
 
 def test_items_missing_in_some_runs_are_left_out():
     columns = without(
         item_columns(runs=6, items=50), lambda row: row["question"] < 3 and row["seed"] == row["question"]
     )
-    found = judged(columns)
-    assert found.comparisons[0].question.items.items == 47
-    assert "3 questions were not scored in all runs and are left out." in found.notes
+    answer = judged(columns)
+    assert answer.comparisons[0].question.items.items == 47
+    assert "3 questions were not scored in all runs and are left out." in answer.notes
 
 
 def test_a_run_with_few_items_is_refused():
@@ -153,10 +153,10 @@ def test_a_run_with_few_items_is_refused():
 def test_groups_without_a_common_item_form_no_pairs():
     columns = item_columns(runs=1, items=60, shift=0.3, run_column="")
     columns = replaced(columns, "question", lambda row: f"{row['group']} {row['question']}")
-    found = judged(columns)
-    assert "The groups share no question, so their questions form no pairs." in found.notes
-    assert found.comparisons[0].samples is not None
-    assert found.comparisons[0].test == "Boschloo's exact test"
+    answer = judged(columns)
+    assert "The groups share no question, so their questions form no pairs." in answer.notes
+    assert answer.comparisons[0].samples is not None
+    assert answer.comparisons[0].test == "Boschloo's exact test"
 
 
 def test_a_missing_score_of_a_checkpoint_caps_the_verdict():
@@ -182,9 +182,9 @@ def test_a_lost_run_with_some_scores_is_still_lost():
 def test_items_of_several_tasks_are_judged_per_task_and_by_the_mean():
     columns = item_columns(runs=6, items=60, shift=0.3)
     columns["task"] = ["math" if item < 40 else "code" for item in columns["question"]]
-    found = judged(columns)
-    assert [item.question.items.items for item in found.comparisons] == [40, 20, 60]
-    math, code, mean = found.comparisons
+    answer = judged(columns)
+    assert [item.question.items.items for item in answer.comparisons] == [40, 20, 60]
+    math, code, mean = answer.comparisons
     assert mean.estimate == pytest.approx((math.estimate + code.estimate) / 2.0 / 0.02)
     checkpoints = judged(columns, level="checkpoints").comparisons
     assert checkpoints[2].estimate == pytest.approx(mean.estimate)
@@ -193,8 +193,8 @@ def test_items_of_several_tasks_are_judged_per_task_and_by_the_mean():
 def test_runs_in_one_cluster_are_merged():
     columns = item_columns(runs=8, items=40)
     columns["cluster"] = [f"start {seed // 2}" for seed in columns["seed"]]
-    found = judged(columns)
-    assert len(found.comparisons[0].pairs) == 4
+    answer = judged(columns)
+    assert len(answer.comparisons[0].pairs) == 4
 
 
 def test_a_cluster_across_runs_and_items_is_refused():
@@ -225,8 +225,8 @@ def test_the_advice_names_numbers_of_runs_and_items():
 def test_looks_of_a_plan_are_counted_in_runs_if_there_are_items():
     plan = esper_ab.design_comparison(["new", "old"], 20, margin=0.02)
     columns = item_columns(runs=20, items=60, shift=0.25, run_sd=0.01)
-    found = esper_ab.judge_outcomes(plan, columns)
-    (comparison,) = found.comparisons
+    answer = esper_ab.judge_outcomes(plan, columns)
+    (comparison,) = answer.comparisons
     assert [look.pairs for look in comparison.progress.looks] == [14]
     assert comparison.progress.decided_at == 14
     a, b = (scores_of(columns, group, 20, 60)[:14] for group in ("new", "old"))

@@ -39,8 +39,8 @@ def test_degenerate_differences_have_no_test_or_interval(name, kind):
 
 
 def test_a_look_without_a_boundary_does_not_decide():
-    small = design(looks=(3,), boundaries=(), adjusted=False)
-    progress = progress_after(small, {AB: pairs_from([9.0, 9.1, 9.2])}, 3)[AB]
+    small_design = design(looks=(3,), boundaries=(), adjusted=False)
+    progress = progress_after(small_design, {AB: pairs_from([9.0, 9.1, 9.2])}, 3)[AB]
     (look,) = progress.looks
     p = pytest.approx(2 * stats.t.sf(9.1 / (0.1 / math.sqrt(3)), 2))
     assert (look.bound_p, look.p, look.crossed, look.equivalent) == (None, p, False, False)
@@ -62,12 +62,12 @@ def test_an_open_ended_rule_looks_after_every_replicate():
     assert {look.bound_p for look in progress.looks} == {None} == {look.p for look in progress.looks}
     look = progress.looks[11]
     x = np.column_stack([np.ones(12), np.array([1.0, -1.0] * 6)])  # each side has an effect
-    solution, residual, _, _ = np.linalg.lstsq(x, np.array(d[:12]), rcond=None)
-    t = solution[0] / math.sqrt(float(residual[0]) / 10 / 12)
+    solution, residual_squares, _, _ = np.linalg.lstsq(x, np.array(d[:12]), rcond=None)
+    t = solution[0] / math.sqrt(float(residual_squares[0]) / 10 / 12)
     assert look.e == pytest.approx(math.exp(log_evidence(t, 10, 12.0)), rel=1e-9)
     assert (look.bound_e, look.alpha) == (20.0, 0.05)
-    first = next(look.replicates for look in progress.looks if look.crossed or look.equivalent)
-    assert progress.decided_at == first >= 6
+    first_decision = next(look.replicates for look in progress.looks if look.crossed or look.equivalent)
+    assert progress.decided_at == first_decision >= 6
     assert all((look.low > 0.0) == (look.e >= 20.0) for look in progress.looks[5:])
     assert not progress_after(anytime(), {AB: pairs_from(DULL[:20])}, 20)[AB].finished
 
@@ -84,82 +84,92 @@ def make_binary_pairs(*counts, success=100.0):
     return pairs_of(*(np.repeat(ends, counts) for ends in ((success, success, 0.0, 0.0), (success, 0.0, success, 0.0))))
 
 
-@pytest.mark.parametrize(("counts", "crossed"), [((2, 12, 1, 5), True), ((2, 6, 1, 11), False), ((2, 1, 12, 5), True)])
-def test_a_claim_about_binary_outcomes_needs_the_exact_test_and_the_interval(counts, crossed):
+@pytest.mark.parametrize(
+    ("counts", "is_crossed"), [((2, 12, 1, 5), True), ((2, 6, 1, 11), False), ((2, 1, 12, 5), True)]
+)
+def test_a_claim_about_binary_outcomes_needs_the_exact_test_and_the_interval(counts, is_crossed):
     rule = design(looks=(20,), futility=Futility(power=0.8, nominal_p=(0.1,)))
     (look,) = progress_after(rule, {AB: make_binary_pairs(*counts)}, 20)[AB].looks
-    _, only_a, only_b, _ = counts
-    assert look.p == pytest.approx(stats.binomtest(only_a, only_a + only_b).pvalue)
-    assert (look.crossed, look.mean) == (crossed, pytest.approx(5.0 * (only_a - only_b)))
-    exact = proportions(
+    _, wins_of_a, wins_of_b, _ = counts
+    assert look.p == pytest.approx(stats.binomtest(wins_of_a, wins_of_a + wins_of_b).pvalue)
+    assert (look.crossed, look.mean) == (is_crossed, pytest.approx(5.0 * (wins_of_a - wins_of_b)))
+    exact_comparison = proportions(
         *zip(*((pair.a, pair.b) for pair in make_binary_pairs(*counts)), strict=True), 100.0, paired=True
     )
     for interval in ((look.low, look.high), (look.equivalence_low, look.equivalence_high)):
-        assert interval == pytest.approx(exact.interval(look.bound_p))
-    assert (look.futility_low, look.futility_high) == pytest.approx(exact.interval(0.1))
+        assert interval == pytest.approx(exact_comparison.interval(look.bound_p))
+    assert (look.futility_low, look.futility_high) == pytest.approx(exact_comparison.interval(0.1))
 
 
-@pytest.mark.parametrize(("margin", "exact"), [(50.0, True), (100.0, False)])
-def test_the_exact_test_is_not_used_for_a_margin_as_large_as_a_success(margin, exact):
+@pytest.mark.parametrize(("margin", "is_exact"), [(50.0, True), (100.0, False)])
+def test_the_exact_test_is_not_used_for_a_margin_as_large_as_a_success(margin, is_exact):
     """Counts, and means over tasks, may happen to be all 0 or 1."""
     (look,) = progress_after(design(looks=(20,), margin=margin), {AB: make_binary_pairs(0, 18, 0, 2)}, 20)[AB].looks
-    assert (look.p == pytest.approx(stats.binomtest(18, 18).pvalue)) == exact
+    assert (look.p == pytest.approx(stats.binomtest(18, 18).pvalue)) == is_exact
 
 
 @pytest.mark.parametrize(
-    ("counts", "margin", "small"),
+    ("counts", "margin", "is_small"),
     [
         ((10, 0, 0, 10), 10.0, False),
         ((10, 0, 0, 10), 17.0, True),
         ((10, 7, 0, 13), 40.0, False),
     ],
 )
-def test_discordant_pairs_alone_must_show_that_proportions_are_close(counts, margin, small):
+def test_discordant_pairs_alone_must_show_that_proportions_are_close(counts, margin, is_small):
     """Even if one group is 10 points better, all of 20 pairs agree in 12 % of experiments."""
     size = sum(counts)
     (look,) = progress_after(design(looks=(size,), margin=margin), {AB: make_binary_pairs(*counts)}, size)[AB].looks
-    assert (look.equivalent or look.small) == small
-    assert (max(-look.simultaneous_low, look.simultaneous_high) < margin) == small
+    assert (look.equivalent or look.small) == is_small
+    assert (max(-look.simultaneous_low, look.simultaneous_high) < margin) == is_small
     assert look.crossed == (counts[1] > 0)
 
 
 def test_under_the_anytime_rule_discordant_pairs_are_the_evidence():
     """Twelve for a and none for b: the Beta(1/2, 1/2) mixture against 1/2; an interval even if no pair disagrees."""
     progress = progress_after(anytime(early_stop=False), {AB: make_binary_pairs(0, 12, 0, 8)}, 20)[AB]
-    twelfth = progress.looks[11]
-    last = progress.looks[-1]
+    twelfth_look = progress.looks[11]
+    last_look = progress.looks[-1]
     expected = special.beta(12.5, 0.5) / special.beta(0.5, 0.5) * 2.0**12
-    assert (twelfth.e, last.e) == pytest.approx((expected, expected))
+    assert (twelfth_look.e, last_look.e) == pytest.approx((expected, expected))
     assert progress.decision == "crossed"
-    assert last.crossed == (last.low > 0.0)
-    alike = progress_after(anytime(margin=10.0), {AB: make_binary_pairs(20, 0, 0, 0)}, 20)[AB].looks[-1]
-    assert alike.low < -10.0 < 10.0 < alike.high
-    assert (alike.p, alike.e, alike.small, alike.equivalent) == (None, pytest.approx(1.0), False, False)
-    assert (alike.equivalence_low, alike.equivalence_high) == (alike.simultaneous_low, alike.simultaneous_high)
+    assert last_look.crossed == (last_look.low > 0.0)
+    look_at_equal_pairs = progress_after(anytime(margin=10.0), {AB: make_binary_pairs(20, 0, 0, 0)}, 20)[AB].looks[-1]
+    assert look_at_equal_pairs.low < -10.0 < 10.0 < look_at_equal_pairs.high
+    assert (
+        look_at_equal_pairs.p,
+        look_at_equal_pairs.e,
+        look_at_equal_pairs.small,
+        look_at_equal_pairs.equivalent,
+    ) == (None, pytest.approx(1.0), False, False)
+    assert (look_at_equal_pairs.equivalence_low, look_at_equal_pairs.equivalence_high) == (
+        look_at_equal_pairs.simultaneous_low,
+        look_at_equal_pairs.simultaneous_high,
+    )
 
 
 @pytest.mark.parametrize("change", [{"a": 50.0}, {"a": 1.0}])
 def test_a_single_non_binary_outcome_leads_to_the_t_test(change):
     pairs = make_binary_pairs(2, 12, 1, 5)
-    changed = Pairs.of([msgspec.structs.replace(pairs[0], **change), *pairs[1:]])
-    (look,) = progress_after(design(looks=(20,)), {AB: changed}, 20)[AB].looks
+    changed_pairs = Pairs.of([msgspec.structs.replace(pairs[0], **change), *pairs[1:]])
+    (look,) = progress_after(design(looks=(20,)), {AB: changed_pairs}, 20)[AB].looks
     assert look.p != pytest.approx(stats.binomtest(12, 13).pvalue)
 
 
 # If runs either learn or do not, the t-test alone makes a claim in up to 12.5 % of experiments with 7 or 8 pairs.
 
 
-def look_at_learned(ahead, n, *, effect=0.0, positions=0.0, alpha=0.05, **changes):
-    """Look at n pairs: in `ahead` of them only a learned, in the others only b; plus a position effect."""
-    spread_out = np.linspace(0.1, -0.1, n)  # so that the odd pair has the largest difference
-    d = np.where(np.arange(n) < ahead, 80.0, -80.0) + spread_out + effect
+def look_at_learned(pairs_ahead, n, *, effect=0.0, positions=0.0, alpha=0.05, **changes):
+    """Look at n pairs: in `pairs_ahead` of them only a learned, in the others only b; plus a position effect."""
+    small_spread = np.linspace(0.1, -0.1, n)  # so that the odd pair has the largest difference
+    d = np.where(np.arange(n) < pairs_ahead, 80.0, -80.0) + small_spread + effect
     d += positions * (1.0 - 2.0 * (np.arange(n) % 2))
     rule = design(looks=(n,), boundaries=(Boundary(open=1, alpha=alpha, nominal_p=(alpha,)),), alpha=alpha, **changes)
     return progress_after(rule, {AB: pairs_of(90.0 + d, np.full(n, 90.0))}, n)[AB].looks[-1]
 
 
 @pytest.mark.parametrize(
-    ("ahead", "n", "crossed"),
+    ("pairs_ahead", "n", "is_crossed"),
     [
         (6, 7, False),
         (7, 8, False),
@@ -176,17 +186,18 @@ def look_at_learned(ahead, n, *, effect=0.0, positions=0.0, alpha=0.05, **change
         (15, 21, True),
     ],
 )
-def test_a_claim_needs_the_sign_flip_test_if_the_t_test_errs_too_often(ahead, n, crossed):
-    look = look_at_learned(ahead, n, adjusted=False)
+def test_a_claim_needs_the_sign_flip_test_if_the_t_test_errs_too_often(pairs_ahead, n, is_crossed):
+    look = look_at_learned(pairs_ahead, n, adjusted=False)
     assert look.p <= look.bound_p
-    assert look.crossed == crossed
+    assert look.crossed == is_crossed
 
 
 @pytest.mark.parametrize("n", [6, 7, 8, *range(9, 21)])
 def test_pairs_with_exactly_one_learning_run_rarely_give_a_false_claim(n):
     """Exact, over all numbers of pairs in which the first learned; the t alone claims in 9.2 % with 13 pairs."""
     claims = [
-        stats.binom.pmf(ahead, n, 0.5) * look_at_learned(ahead, n, adjusted=False).crossed for ahead in range(n + 1)
+        stats.binom.pmf(pairs_ahead, n, 0.5) * look_at_learned(pairs_ahead, n, adjusted=False).crossed
+        for pairs_ahead in range(n + 1)
     ]
     assert sum(claims) <= 0.055
 
@@ -202,10 +213,12 @@ def test_position_effects_do_not_affect_the_sign_flip_test():
 
 
 def test_outcomes_of_0_or_1_are_binary_without_a_declared_range():
-    plain = design(looks=(20,), margin=0.5)
-    outcome = msgspec.structs.replace(plain.outcome, high=None)
-    unlimited = msgspec.structs.replace(plain, measures=msgspec.structs.replace(plain.measures, outcome=outcome))
+    plain_design = design(looks=(20,), margin=0.5)
+    outcome = msgspec.structs.replace(plain_design.outcome, high=None)
+    unlimited_design = msgspec.structs.replace(
+        plain_design, measures=msgspec.structs.replace(plain_design.measures, outcome=outcome)
+    )
     assert outcome.unit == "%"
-    for rule, exact in ((unlimited, True), (plain, False)):  # with a range up to 100, 1 is no success
+    for rule, is_exact in ((unlimited_design, True), (plain_design, False)):  # with a range up to 100, 1 is no success
         (look,) = progress_after(rule, {AB: make_binary_pairs(2, 12, 1, 5, success=1.0)}, 20)[AB].looks
-        assert (look.p == pytest.approx(stats.binomtest(12, 13).pvalue)) == exact
+        assert (look.p == pytest.approx(stats.binomtest(12, 13).pvalue)) == is_exact

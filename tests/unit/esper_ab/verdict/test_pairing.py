@@ -16,8 +16,8 @@ NEW_OLD = Contrast(a="new", b="old")
 
 
 def _pair_rows(table, contrast=NEW_OLD, task_scales=None, form=pair_up):
-    read = outcomes(table)
-    return form(read.rows, contrast, task_scales or scales(), read.replicates)
+    observations = outcomes(table)
+    return form(observations.rows, contrast, task_scales or scales(), observations.replicates)
 
 
 def _add_clusters(table, *clusters):
@@ -27,20 +27,20 @@ def _add_clusters(table, *clusters):
 
 def test_a_run_without_an_outcome_counts_as_lost():
     table = [row for row in rows([1.0, "", 3.0, 4.0], [5.0, 6.0, 7.0, ""]) if (row["group"], row["seed"]) != ("old", 2)]
-    paired = _pair_rows(table)
-    assert [(pair.replicate, pair.a, pair.b) for pair in paired.pairs] == [(0, 1.0, 5.0)]
-    assert [(half.replicate, half.failed_a, half.failed_b) for half in paired.lost.replicates] == [
+    pairing = _pair_rows(table)
+    assert [(pair.replicate, pair.a, pair.b) for pair in pairing.pairs] == [(0, 1.0, 5.0)]
+    assert [(lost_pair.replicate, lost_pair.failed_a, lost_pair.failed_b) for lost_pair in pairing.lost.replicates] == [
         (1, True, False),
         (3, False, True),
     ]
-    assert paired.single == ("2 of new",)
+    assert pairing.single == ("2 of new",)
 
 
 def test_a_failed_run_without_a_partner_counts_as_lost():
     table = rows([1.0, ""], [5.0, 6.0])[:3]
-    paired = _pair_rows(table)
-    assert (paired.lost.a, paired.lost.b, paired.lost.cancelled, paired.single) == (1, 0, (0, 1), ())
-    assert [(half.a, half.b) for half in paired.lost.replicates] == [(None, None)]
+    pairing = _pair_rows(table)
+    assert (pairing.lost.a, pairing.lost.b, pairing.lost.cancelled, pairing.single) == (1, 0, (0, 1), ())
+    assert [(lost_pair.a, lost_pair.b) for lost_pair in pairing.lost.replicates] == [(None, None)]
     assert not _pair_rows(table, form=partial(pair_up, planned=True)).lost.replicates
 
 
@@ -51,15 +51,15 @@ def test_a_run_lost_in_one_task_is_lost_in_the_mean_over_tasks(form):
         *rows([1.0], [1.0], task="time"),
         {"group": "old", "seed": 1, "outcome": 2.0, "task": "time"},
     ]
-    paired = _pair_rows(table, Contrast(a="new", b="old", task=MEAN), scales(1.0, ("far", "time")), form)
-    assert (len(paired.pairs), paired.lost.a, paired.lost.b) == (1, 1, 0)
+    pairing = _pair_rows(table, Contrast(a="new", b="old", task=MEAN), scales(1.0, ("far", "time")), form)
+    assert (len(pairing.pairs), pairing.lost.a, pairing.lost.b) == (1, 1, 0)
 
 
 def test_pairs_connected_through_clusters_are_averaged():
     table = _add_clusters(rows([1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 0.0, 0.0]), "x", "", "y", "", "", "", "x", "y")
-    paired = _pair_rows(table)
-    assert [(pair.replicate, pair.a) for pair in paired.pairs] == [(0, (1.0 + 2.0 + 4.0) / 3.0), (2, 3.0)]
-    assert paired.clusters == (("0", "1", "3"),)
+    pairing = _pair_rows(table)
+    assert [(pair.replicate, pair.a) for pair in pairing.pairs] == [(0, (1.0 + 2.0 + 4.0) / 3.0), (2, 3.0)]
+    assert pairing.clusters == (("0", "1", "3"),)
 
 
 @given(st.lists(st.tuples(*(st.sampled_from(["", "p", "q", "r", "s"]),) * 2), min_size=1, max_size=9))
@@ -69,27 +69,27 @@ def test_pairs_with_common_clusters_form_one_unit(clusters):
         rows([float(i) for i in range(count)], [0.0] * count),
         *(name for pair_clusters in clusters for name in pair_clusters),
     )
-    paired = _pair_rows(table)
-    units = [set(map(int, unit)) for unit in paired.clusters]
+    pairing = _pair_rows(table)
+    units = [set(map(int, unit)) for unit in pairing.clusters]
     units += [{index} for index in range(count) if not any(index in unit for unit in units)]
-    assert len(units) == len(paired.pairs)
+    assert len(units) == len(pairing.pairs)
     names = [{name for index in unit for name in clusters[index] if name} for unit in units]
     assert all(not (x & y) for i, x in enumerate(names) for y in names[:i])  # units are independent
     for unit in units:  # a unit is connected: it could not be split
         reached = {min(unit)}
-        names_seen = set()
+        cluster_names = set()
         while True:
-            names_seen |= {name for index in reached for name in clusters[index] if name}
-            grown = {index for index in unit if index in reached or names_seen & set(clusters[index])}
-            if grown == reached:
+            cluster_names |= {name for index in reached for name in clusters[index] if name}
+            grown_unit = {index for index in unit if index in reached or cluster_names & set(clusters[index])}
+            if grown_unit == reached:
                 break
-            reached = grown
+            reached = grown_unit
         assert reached == unit
 
 
 def test_the_mean_over_tasks_scales_each_task_by_its_margin_and_direction():
     table = [*rows([4.0], [0.0], task="far"), *rows([10.0], [13.0], task="time")]
-    task_scales = (*scales(2.0, ("far",)), *scales(3.0, ("time",), better="lower"))
+    task_scales = (*scales(2.0, ("far",)), *scales(3.0, ("time",), better_direction="lower"))
     (pair,) = _pair_rows(table, Contrast(a="new", b="old", task=MEAN), task_scales).pairs
     assert pair.a - pair.b == pytest.approx((4.0 / 2.0 + 3.0 / 3.0) / 2.0)
 
@@ -100,15 +100,15 @@ def test_a_seed_enters_the_mean_only_with_runs_in_all_tasks():
         *rows([1.0], [1.0], task="time"),
         *rows([1.0], [1.0], task="time", first_seed=2),
     ]
-    paired = _pair_rows(table, Contrast(a="new", b="old", task=MEAN), scales(1.0, ("far", "time")))
-    assert [pair.replicate for pair in paired.pairs] == [0]
-    assert paired.lost.a == 1
+    pairing = _pair_rows(table, Contrast(a="new", b="old", task=MEAN), scales(1.0, ("far", "time")))
+    assert [pair.replicate for pair in pairing.pairs] == [0]
+    assert pairing.lost.a == 1
 
 
 def test_runs_with_unknown_positions_are_numbered_in_order_of_groups():
-    paired = _pair_rows(rows([1.0, ""], [5.0, 6.0]))
-    assert [(pair.position_a, pair.position_b) for pair in paired.pairs] == [(0, 1)]
-    assert [(half.position_a, half.position_b) for half in paired.lost.replicates] == [(0, 1)]
+    pairing = _pair_rows(rows([1.0, ""], [5.0, 6.0]))
+    assert [(pair.position_a, pair.position_b) for pair in pairing.pairs] == [(0, 1)]
+    assert [(lost_pair.position_a, lost_pair.position_b) for lost_pair in pairing.lost.replicates] == [(0, 1)]
 
 
 # The same pairs, replicate by replicate.
@@ -183,7 +183,7 @@ def test_all_pairs_are_those_that_are_formed_one_by_one(grid, tasks, flags):
     planned, absent_lost = map(bool, flags)
     runs = _runs_of(grid)
     contrast = Contrast(a="new", b="old", task=tasks[0] if len(tasks) == 1 else MEAN)
-    task_scales = (*scales(2.0, ("far",)), *scales(3.0, ("time",), better="lower"))
+    task_scales = (*scales(2.0, ("far",)), *scales(3.0, ("time",), better_direction="lower"))
     paired = pair_up(Runs.of(runs.values()), contrast, task_scales, SEEDS, planned=planned, absent_lost=absent_lost)
     pairs, halves, single, absent = _paired_one_by_one(runs, tasks, planned, absent_lost)
     assert list(map(msgspec.structs.astuple, paired.pairs)) == pairs
@@ -195,7 +195,7 @@ def test_all_pairs_are_those_that_are_formed_one_by_one(grid, tasks, flags):
 def test_all_samples_are_those_that_are_drawn_one_by_one(grid, tasks, planned):
     runs = _runs_of(grid)
     contrast = Contrast(a="new", b="old", task=tasks[0] if len(tasks) == 1 else MEAN)
-    task_scales = (*scales(2.0, ("far",)), *scales(3.0, ("time",), better="lower"))
+    task_scales = (*scales(2.0, ("far",)), *scales(3.0, ("time",), better_direction="lower"))
     found = sampled(Runs.of(runs.values()), contrast, task_scales, SEEDS, planned=planned)
     lost = []
     for group, values in (("new", found.pairs.a), ("old", found.pairs.b)):

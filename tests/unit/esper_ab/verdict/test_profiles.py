@@ -10,19 +10,22 @@ from esper_ab.verdict.profiles import profiles_of
 
 def test_tasks_have_equal_weights_in_a_performance_profile():
     table = [*rows([0.0, 1.0], [1.0, 1.0], task="few"), *rows([10.0] * 8, [20.0] * 8, task="many")]
-    new, old = profiles_of(outcomes(table), ("new", "old"), {"few": (0.0, 2.0), "many": (0.0, 20.0)})
-    shares = dict(zip(new.thresholds, new.above, strict=True))
+    new_profile, old_profile = profiles_of(outcomes(table), ("new", "old"), {"few": (0.0, 2.0), "many": (0.0, 20.0)})
+    shares = dict(zip(new_profile.thresholds, new_profile.above, strict=True))
     assert shares[0.0] == pytest.approx((1 / 2 + 1.0) / 2.0)
     assert shares[0.5] == 0.0  # above, not at
-    assert (old.optimality_gap.value, new.runs) == (pytest.approx(0.25), 2)
-    assert all(low <= share <= high for low, share, high in zip(new.above_low, new.above, new.above_high, strict=True))
-    assert list(new.above) == sorted(new.above, reverse=True)
+    assert (old_profile.optimality_gap.value, new_profile.runs) == (pytest.approx(0.25), 2)
+    assert all(
+        low <= share <= high
+        for low, share, high in zip(new_profile.above_low, new_profile.above, new_profile.above_high, strict=True)
+    )
+    assert list(new_profile.above) == sorted(new_profile.above, reverse=True)
 
 
 def test_lost_runs_have_no_score_in_performance_profiles():
     table = rows([10.0, "", 0.0], [20.0, 20.0, 20.0])
-    new, old = profiles_of(outcomes(table), ("new", "old"), {"": (20.0, 0.0)})
-    assert (new.interquartile_mean.value, old.optimality_gap.value, new.runs) == (0.75, 1.0, 2)
+    new_profile, old_profile = profiles_of(outcomes(table), ("new", "old"), {"": (20.0, 0.0)})
+    assert (new_profile.interquartile_mean.value, old_profile.optimality_gap.value, new_profile.runs) == (0.75, 1.0, 2)
 
 
 def test_performance_profiles_do_not_depend_on_the_order_of_rows():
@@ -38,11 +41,13 @@ def test_there_are_no_profiles_if_a_task_has_no_scores():
 
 def test_profiles_cover_all_groups_and_runs_of_the_plan():
     plan = make_external_plan(("new", "old"), tuple(map(str, range(8))), scales(), Rule(control="new"))
-    planned = rows(*drawn(8, 1.0))
+    planned_rows = rows(*drawn(8, 1.0))
     ranges = {"": (0.0, 100.0)}
-    unknown = [*rows([90.0], [1.0], first_seed=8), {"group": "third", "seed": 0, "outcome": 90.0}]
-    with_others, alone = (judge(plan, outcomes(table)) for table in ([*planned, *unknown], planned))
-    profiles = with_profiles(alone, ranges).profiles
+    unplanned_rows = [*rows([90.0], [1.0], first_seed=8), {"group": "third", "seed": 0, "outcome": 90.0}]
+    result_with_others, planned_result = (
+        judge(plan, outcomes(table)) for table in ([*planned_rows, *unplanned_rows], planned_rows)
+    )
+    profiles = with_profiles(planned_result, ranges).profiles
     assert [(profile.group, profile.runs) for profile in profiles] == [("old", 8), ("new", 8)]
-    assert with_profiles(with_others, ranges).profiles == profiles
-    assert with_profiles(alone, {}).profiles == ()
+    assert with_profiles(result_with_others, ranges).profiles == profiles
+    assert with_profiles(planned_result, {}).profiles == ()

@@ -59,8 +59,8 @@ def comparison():
     return content(fold(planted_effect())).comparisons[0]
 
 
-def find_supported(comparison, left=A, right=B):
-    requirements = [Requirement(left=left, relation=relation, right=right) for relation in RELATIONS]
+def find_supported(comparison, left_group=A, right_group=B):
+    requirements = [Requirement(left=left_group, relation=relation, right=right_group) for relation in RELATIONS]
     return {requirement.relation for requirement in requirements if holds(requirement, comparison)}
 
 
@@ -68,7 +68,7 @@ BOTH = {"equivalent-to", "not-worse-than"}
 
 
 @pytest.mark.parametrize(
-    ("verdict", "forwards", "backwards"),
+    ("verdict", "forwards", "expected_backwards"),
     [
         (Verdict.BETTER, {"better-than", "not-worse-than"}, {"worse-than"}),
         (Verdict.WORSE, {"worse-than"}, {"better-than", "not-worse-than"}),
@@ -81,19 +81,23 @@ BOTH = {"equivalent-to", "not-worse-than"}
         (Verdict.INCONCLUSIVE, set(), set()),  # with six pairs
     ],
 )
-def test_each_verdict_fulfils_its_relations(comparison, verdict, forwards, backwards):
-    judged = replace(comparison, verdict=verdict)
-    assert find_supported(judged) == forwards
-    assert find_supported(judged, B, A) == backwards
-    few, none = (
+def test_each_verdict_fulfils_its_relations(comparison, verdict, forwards, expected_backwards):
+    judged_comparison = replace(comparison, verdict=verdict)
+    assert find_supported(judged_comparison) == forwards
+    assert find_supported(judged_comparison, B, A) == expected_backwards
+    progress_of_few, empty_progress = (
         msgspec.structs.replace(comparison.progress, looks=looks)
         for looks in (
             (msgspec.structs.replace(comparison.progress.looks[0], pairs=5),),
             (),
         )
     )
-    for change in ({"progress": few}, {"progress": none}, {"capped_by": ("It did not train.",)}):
-        assert find_supported(replace(judged, **change)) == find_supported(replace(judged, **change), B, A) == set()
+    for change in ({"progress": progress_of_few}, {"progress": empty_progress}, {"capped_by": ("It did not train.",)}):
+        assert (
+            find_supported(replace(judged_comparison, **change))
+            == find_supported(replace(judged_comparison, **change), B, A)
+            == set()
+        )
 
 
 def with_look(comparison, **fields):
@@ -104,32 +108,38 @@ def with_look(comparison, **fields):
 
 
 @pytest.mark.parametrize(
-    ("better", "left", "right", "low", "high"),
+    ("better_direction", "left_group", "right_group", "low", "high"),
     [("higher", A, B, -1.9, 9.0), ("higher", B, A, -9.0, 1.9), ("lower", A, B, -9.0, 1.9), ("lower", B, A, -1.9, 9.0)],
 )
-def test_the_requirement_not_worse_than_checks_the_unfavourable_limit(comparison, better, left, right, low, high):
-    away = math.copysign(0.1, low + high)  # away from the margin, which is 0.1 beyond the limit
-    for shift, expected in ((0.0, True), (away, True), (-away, False), (-2.0 * away, False)):
-        judged = with_look(comparison, low=low + shift, high=high + shift)
-        measures = judged.design.measures
-        outcome = msgspec.structs.replace(measures.outcome, better=better)
-        turned = msgspec.structs.replace(judged.design, measures=msgspec.structs.replace(measures, outcome=outcome))
-        judged = replace(judged, question=msgspec.structs.replace(judged.question, design=turned))
-        assert ("not-worse-than" in find_supported(judged, left, right)) is expected
+def test_the_requirement_not_worse_than_checks_the_unfavourable_limit(
+    comparison, better_direction, left_group, right_group, low, high
+):
+    shift_away = math.copysign(0.1, low + high)  # away from the margin, which is 0.1 beyond the limit
+    for shift, expected in ((0.0, True), (shift_away, True), (-shift_away, False), (-2.0 * shift_away, False)):
+        judged_comparison = with_look(comparison, low=low + shift, high=high + shift)
+        measures = judged_comparison.design.measures
+        outcome = msgspec.structs.replace(measures.outcome, better=better_direction)
+        turned_design = msgspec.structs.replace(
+            judged_comparison.design, measures=msgspec.structs.replace(measures, outcome=outcome)
+        )
+        judged_comparison = replace(
+            judged_comparison, question=msgspec.structs.replace(judged_comparison.question, design=turned_design)
+        )
+        assert ("not-worse-than" in find_supported(judged_comparison, left_group, right_group)) is expected
 
 
 def test_the_requirement_not_worse_than_needs_15_pairs(comparison):
-    good = with_look(comparison, low=1.0, high=9.0)
+    good_comparison = with_look(comparison, low=1.0, high=9.0)
     baseline = Finding(kind="baseline", weight="caps equivalence", groups=(), sentence="Both are at chance.")
-    assert find_supported(good) == {"not-worse-than"}
-    for changed in (
+    assert find_supported(good_comparison) == {"not-worse-than"}
+    for changed_comparison in (
         with_look(comparison, low=1.0, high=9.0, pairs=14),
         with_look(comparison, low=None, high=None),
-        replace(good, findings=(baseline,)),
-        replace(good, limits_with_losses=(None, None)),
-        replace(good, limits_with_losses=(-2.1, 9.0)),
+        replace(good_comparison, findings=(baseline,)),
+        replace(good_comparison, limits_with_losses=(None, None)),
+        replace(good_comparison, limits_with_losses=(-2.1, 9.0)),
     ):
-        assert find_supported(changed) == set()
+        assert find_supported(changed_comparison) == set()
 
 
 def test_identical_records_with_lost_runs_fulfil_no_requirement(comparison):
@@ -137,22 +147,22 @@ def test_identical_records_with_lost_runs_fulfil_no_requirement(comparison):
 
 
 def test_every_unmet_requirement_is_named_with_its_reason(comparison):
-    held = parse("shaped better-than simplified")
-    require([held], [comparison])
-    others = [parse(f"shaped {relation} simplified") for relation in ("worse-than", "equivalent-to")]
+    met_requirement = parse("shaped better-than simplified")
+    require([met_requirement], [comparison])
+    failed_requirements = [parse(f"shaped {relation} simplified") for relation in ("worse-than", "equivalent-to")]
     with pytest.raises(ConditionNotMet, match=r"worse-than.*is BETTER; .*equivalent-to"):
-        require([held, *others], [comparison])
-    judged = replace(comparison, verdict=Verdict.INCONCLUSIVE)
+        require([met_requirement, *failed_requirements], [comparison])
+    judged_comparison = replace(comparison, verdict=Verdict.INCONCLUSIVE)
     reason = "INCONCLUSIVE of 6 pairs; showing a difference below the margin needs 15"
     for relation in BOTH:
         with pytest.raises(ConditionNotMet, match=reason):
-            require([parse(f"shaped {relation} simplified")], [judged])
+            require([parse(f"shaped {relation} simplified")], [judged_comparison])
     with pytest.raises(ConditionNotMet, match=r"is INCONCLUSIVE$"):
-        require([held], [judged])
-    equal = compared(design(2), pairs_of([70.0] * 2, [70.0] * 2), same_records=True)
+        require([met_requirement], [judged_comparison])
+    equal_comparison = compared(design(2), pairs_of([70.0] * 2, [70.0] * 2), same_records=True)
     reason = "shaped against simplified is IDENTICAL of 2 pairs; every requirement needs a look with at least 6 pairs"
     with pytest.raises(ConditionNotMet, match=reason):
-        require([parse("shaped equivalent-to simplified")], [equal])
+        require([parse("shaped equivalent-to simplified")], [equal_comparison])
 
 
 def test_an_unmet_requirement_does_not_shorten_the_report(tmp_path, capsys):
@@ -177,11 +187,11 @@ def test_a_stop_for_futility_fulfils_only_requirements_shown_by_its_interval(cou
         require([parse("shaped better-than simplified")], [result])
 
 
-def compare_on_tasks(*differences, worst=""):
+def compare_on_tasks(*differences, worst_outcome=""):
     """Return the comparisons A - B on one task per difference, and on their mean, with 16 seeds and a margin of 2."""
     tasks = tuple(f"task {index}" for index in range(len(differences))) if differences[1:] else ("",)
     seeds = tuple(map(str, range(16)))
-    plan = make_external_plan((A, B), seeds, scales_of(tasks, 2.0, worst=worst), Rule(looks=(16,)))
+    plan = make_external_plan((A, B), seeds, scales_of(tasks, 2.0, worst=worst_outcome), Rule(looks=(16,)))
     rows = []
     for task, difference in zip(tasks, differences, strict=True):
         for seed, noise in zip(seeds, SMALL, strict=True):
@@ -192,9 +202,9 @@ def compare_on_tasks(*differences, worst=""):
     return judge(plan, Observations(rows=Runs.of(rows), source="these runs", pair_column="seed")).comparisons
 
 
-def is_met(left, relation, right, comparisons):
+def is_met(left_group, relation, right_group, comparisons):
     try:
-        require([Requirement(left=left, relation=relation, right=right)], comparisons)
+        require([Requirement(left=left_group, relation=relation, right=right_group)], comparisons)
     except ConditionNotMet:
         return False
     return True
@@ -213,9 +223,9 @@ def is_met(left, relation, right, comparisons):
 )
 def test_a_requirement_about_size_must_hold_on_every_task(differences, expected):
     comparisons = compare_on_tasks(*differences)
-    mirrored = compare_on_tasks(*(-difference for difference in differences))
+    mirrored_comparisons = compare_on_tasks(*(-difference for difference in differences))
     assert {relation for relation in RELATIONS if is_met(A, relation, B, comparisons)} == expected
-    assert {relation for relation in RELATIONS if is_met(B, relation, A, mirrored)} == expected
+    assert {relation for relation in RELATIONS if is_met(B, relation, A, mirrored_comparisons)} == expected
     assert is_met(B, "worse-than", A, comparisons) is ("better-than" in expected)
 
 
@@ -238,7 +248,7 @@ def test_a_fulfilled_requirement_about_size_states_the_cost_of_unseen_failures()
     assert "failures in up to 17 % of a group's runs may be unseen with 16 pairs" in note
     assert "no worst outcome is declared (--worst)" in note
     assert "holds in 9 to 63 % of experiments with 15 pairs, and more often with fewer" in note
-    (note,) = require([size], compare_on_tasks(0.0, worst=0.0))  # its mean of 70 times 1 - 0.05^(1/16)
+    (note,) = require([size], compare_on_tasks(0.0, worst_outcome=0.0))  # its mean of 70 times 1 - 0.05^(1/16)
     assert note.endswith("at the worst outcome declared or seen (0.00), they worsen the mean of simplified by 11.95")
-    assert require([size], compare_on_tasks(0.0, worst=69.0)) == []  # they cost less than the margin
+    assert require([size], compare_on_tasks(0.0, worst_outcome=69.0)) == []  # they cost less than the margin
     assert require([direction], compare_on_tasks(6.0)) == []

@@ -11,9 +11,9 @@ A, B = drawn(10, 3.0)
 
 
 def _expect_question(data, **options):
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(UsageError) as refusal:
         esper_ab.compare_outcomes(data, margin=2.0, **options)
-    return str(raised.value)
+    return str(refusal.value)
 
 
 def _join_caveats(data, **options):
@@ -114,8 +114,8 @@ def test_outcomes_named_like_losses_raise_a_question_about_direction(name):
     rows = {"group": ["new"] * 10 + ["old"] * 10, "seed": [*range(10)] * 2, name: [*A, *B]}
     question = f"is called {name}, so it is unclear whether lower or higher is better: better=lower or better=higher"
     assert _expect_question(rows, columns={"outcome": name}).endswith(question)
-    for better, verdict in (("lower", "WORSE"), ("higher", "BETTER")):
-        answer = esper_ab.compare_outcomes(rows, margin=1.0, columns={"outcome": name}, better=better)
+    for better_direction, verdict in (("lower", "WORSE"), ("higher", "BETTER")):
+        answer = esper_ab.compare_outcomes(rows, margin=1.0, columns={"outcome": name}, better=better_direction)
         assert set(answer.verdicts.values()) == {verdict}
     assert _expect_question({"new": A, "old": B}, label=name).endswith(question)
     with pytest.raises(UsageError, match="unclear whether lower or higher is better"):

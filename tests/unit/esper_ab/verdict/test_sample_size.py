@@ -26,13 +26,15 @@ def test_the_pairs_needed_do_not_depend_on_the_observed_difference():
     low, high = (compared(design(6), pairs_with_differences(WIDE + shift)) for shift in (0.0, 2.0))
     assert low.pairs_needed == high.pairs_needed
     for result in (low, high):
-        needed = result.pairs_needed
-        anew = result.pairs_anew
-        price = f"an extension requires p <= {needed.alpha:.2g}), or about {anew.pairs} in a new plan (80 % range"
+        extension = result.pairs_needed
+        new_plan = result.pairs_anew
+        price = (
+            f"an extension requires p <= {extension.alpha:.2g}), or about {new_plan.pairs} in a new plan (80 % range"
+        )
         assert price in result.sentence
-        assert f"about {needed.pairs - 6} more pairs" in result.sentence
-        least = f"the smallest difference it can detect is {result.smallest_resolvable:.2f} points"
-        assert least in result.sentence
+        assert f"about {extension.pairs - 6} more pairs" in result.sentence
+        least_text = f"the smallest difference it can detect is {result.smallest_resolvable:.2f} points"
+        assert least_text in result.sentence
     assert low.smallest_resolvable == pytest.approx(high.smallest_resolvable)
     assert (low.pairs_anew.alpha, low.most_pairs) == (0.05, 6)
     losses = lost((6, None, 70.0), (7, None, 70.0))
@@ -41,11 +43,11 @@ def test_the_pairs_needed_do_not_depend_on_the_observed_difference():
 
 def test_a_rule_with_a_look_after_every_pair_needs_more_pairs():
     open_ = compared(open_ended(), pairs_with_differences(WIDE))
-    planned = compared(design(6), pairs_with_differences(WIDE))
+    planned_result = compared(design(6), pairs_with_differences(WIDE))
     assert open_.smallest_resolvable is None
-    fixed = pairs_needed(float(np.std(WIDE, ddof=1)), 5, 2.0, 0.05)
-    assert fixed.pairs < open_.pairs_needed.pairs < planned.pairs_needed.pairs
-    for result, evidence in ((open_, 20.0), (planned, 100.0)):  # an extension requires five times as much
+    pairs_of_one_look = pairs_needed(float(np.std(WIDE, ddof=1)), 5, 2.0, 0.05)
+    assert pairs_of_one_look.pairs < open_.pairs_needed.pairs < planned_result.pairs_needed.pairs
+    for result, evidence in ((open_, 20.0), (planned_result, 100.0)):  # an extension requires five times as much
         pairs = result.pairs_needed.pairs
         t = stats.t.isf(result.pairs_needed.alpha / 2.0, pairs - 1)
         assert log_evidence(t, pairs - 1, pairs) == pytest.approx(np.log(evidence))

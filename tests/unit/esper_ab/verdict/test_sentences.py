@@ -41,25 +41,27 @@ def test_a_comparison_in_progress_names_its_next_look(looks, sentence):
     ],
 )
 def test_needed_pairs_beyond_ten_thousand_are_not_counted(pairs, high, phrase):
-    wide = compared(design(6), pairs_of((71.0, 90.0, 70.5, 70.1, 71.8, 95.0), BETTER_B))
-    needed = msgspec.structs.replace(wide.pairs_needed, pairs=pairs, low=8, high=high)
-    assert phrase in replace(wide, pairs_needed=needed, pairs_anew=None).sentence
+    wide_result = compared(design(6), pairs_of((71.0, 90.0, 70.5, 70.1, 71.8, 95.0), BETTER_B))
+    pairs_needed = msgspec.structs.replace(wide_result.pairs_needed, pairs=pairs, low=8, high=high)
+    assert phrase in replace(wide_result, pairs_needed=pairs_needed, pairs_anew=None).sentence
 
 
 def test_there_is_no_adjusted_test_with_as_many_positions_as_pairs():
-    rotated = [msgspec.structs.replace(pair, position_a=n, position_b=(n + 1) % 6) for n, pair in enumerate(PAIRS)]
-    result = compared(design(6, adjusted=True, positions=6), rotated)
+    rotated_pairs = [
+        msgspec.structs.replace(pair, position_a=n, position_b=(n + 1) % 6) for n, pair in enumerate(PAIRS)
+    ]
+    result = compared(design(6, adjusted=True, positions=6), rotated_pairs)
     sentence = "shaped - simplified = +4.48 points, no adjusted paired t; at this bound 6 pairs give no interval."
     assert sentence in result.sentence
     assert result.verdict is Verdict.INCONCLUSIVE
 
 
-@pytest.mark.parametrize(("comparisons", "never"), [(1, False), (6, False), (8, True)])
-def test_the_rule_mentions_that_the_sign_flip_test_can_be_unreachable(comparisons, never):
+@pytest.mark.parametrize(("comparisons", "is_impossible"), [(1, False), (6, False), (8, True)])
+def test_the_rule_mentions_that_the_sign_flip_test_can_be_unreachable(comparisons, is_impossible):
     """The smallest p of 8 pairs is 0.0078; each of 8 comparisons has 0.00625 of alpha, and is decided without it."""
     sentence = rule_sentence(design(8, comparisons))
     assert "with 7, 8 or 11 to 20 pairs, the exact sign-flip test agrees" in sentence
-    assert (", unless so few pairs can never reach" in sentence) == never
+    assert (", unless so few pairs can never reach" in sentence) == is_impossible
 
 
 ALL_B = tuple((r, 70.0, None) for r in range(8))
@@ -120,11 +122,11 @@ LOSSES = [  # rule, pairs, lost, verdict, imputed outcomes, phrases
 ]
 
 
-@pytest.mark.parametrize(("rule", "pairs", "losses", "verdict", "given", "phrases"), LOSSES)
-def test_lost_runs_count_against_the_claim(rule, pairs, losses, verdict, given, phrases):
+@pytest.mark.parametrize(("rule", "pairs", "losses", "verdict", "imputed_outcomes", "phrases"), LOSSES)
+def test_lost_runs_count_against_the_claim(rule, pairs, losses, verdict, imputed_outcomes, phrases):
     result = compared(rule, pairs, lost=lost(*losses), complete=max(rule.looks, default=7))
     assert str(result.verdict) == verdict
-    assert (result.imputed and (result.imputed.given_a, result.imputed.given_b)) == given
+    assert (result.imputed and (result.imputed.given_a, result.imputed.given_b)) == imputed_outcomes
     text = " ".join((result.sentence, *result.caveats))
     assert [phrase for phrase in phrases if phrase not in text] == []
     assert list(contradictions(result)) == []
@@ -132,14 +134,14 @@ def test_lost_runs_count_against_the_claim(rule, pairs, losses, verdict, given, 
 
 def test_the_anytime_rule_tests_the_evidence_with_imputed_runs():
     pairs = pairs_of(BETTER_A, BETTER_B, replicates=range(1, 7))
-    calm, other = (compared(open_ended(worst=70.0), pairs, lost=lost((0, None, b))) for b in (70.0, 76.0))
-    assert (calm.verdict, other.verdict) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
-    assert other.imputed.e < 20.0 <= calm.imputed.e
+    calm, result_of_other = (compared(open_ended(worst=70.0), pairs, lost=lost((0, None, b))) for b in (70.0, 76.0))
+    assert (calm.verdict, result_of_other.verdict) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
+    assert result_of_other.imputed.e < 20.0 <= calm.imputed.e
 
 
-@pytest.mark.parametrize("unknown", [{"low": None}, {"high": None}, {"low": None, "high": None}])
-def test_excluded_differences_are_stated_only_with_a_two_sided_interval(unknown):
-    wide = compared(design(6), pairs_of((71.0, 90.0, 70.5, 70.1, 71.8, 95.0), BETTER_B))
+@pytest.mark.parametrize("unknown_limits", [{"low": None}, {"high": None}, {"low": None, "high": None}])
+def test_excluded_differences_are_stated_only_with_a_two_sided_interval(unknown_limits):
+    wide_result = compared(design(6), pairs_of((71.0, 90.0, 70.5, 70.1, 71.8, 95.0), BETTER_B))
     reach = "Uninformative: this plan could not have shown a difference of 2 points"
-    assert f"{reach}; the interval excludes differences beyond" in wide.sentence
-    assert f"{reach}." in replace(wide, **unknown).sentence
+    assert f"{reach}; the interval excludes differences beyond" in wide_result.sentence
+    assert f"{reach}." in replace(wide_result, **unknown_limits).sentence

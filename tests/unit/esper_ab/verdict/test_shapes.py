@@ -71,8 +71,10 @@ def test_the_number_of_comparisons_in_a_look_plan_counts_tasks_and_groups():
     contrasts = tuple(
         Contrast(a=a, b=b, task=task) for task in ("one", "two", "three", MEAN) for a, b in (("x", "y"), ("x", "z"))
     )
-    many = msgspec.structs.replace(design(10), comparisons=contrasts)
-    assert look_plan(many, 9) == look_plan(design(10), 9).__class__(looks="several looks", first=6, comparisons=6)
+    large_design = msgspec.structs.replace(design(10), comparisons=contrasts)
+    assert look_plan(large_design, 9) == look_plan(design(10), 9).__class__(
+        looks="several looks", first=6, comparisons=6
+    )
     assert (look_plan(open_ended(), 9).looks, look_plan(design(20), 19).first) == ("after every pair", 19)
 
 

@@ -10,9 +10,9 @@ WINS = {"new": [1, 1, 1, 1, 0, 1], "old": [0, 0, 1, 0, 0, 0]}
 
 
 def _expect_refusal(call):
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(UsageError) as refusal:
         call()
-    return str(raised.value)
+    return str(refusal.value)
 
 
 @pytest.mark.parametrize("runs", [FRACTIONS, WINS])

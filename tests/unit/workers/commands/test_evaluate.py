@@ -85,8 +85,8 @@ def test_an_evaluation_does_not_run_the_custom_reward_of_a_policy_file(policy: P
 
 
 class _Trap:
-    def __init__(self, sprung: Path) -> None:
-        self.sprung = sprung
+    def __init__(self, sprung_traps: Path) -> None:
+        self.sprung = sprung_traps
 
     def __reduce__(self) -> tuple[object, ...]:
         return Path.touch, (self.sprung,)

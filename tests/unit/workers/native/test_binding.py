@@ -37,7 +37,7 @@ def test_a_struct_with_two_exchanged_fields_is_refused(struct: type[ctypes.Struc
     exchanged = type(struct.__name__, (ctypes.Structure,), {"_fields_": fields})
     assert ctypes.sizeof(exchanged) == ctypes.sizeof(struct)
     kernel, lanes = loaded()
-    structs = [exchanged if declared is struct else declared for declared in binding.STRUCTS]
+    structs = [exchanged if struct_type is struct else struct_type for struct_type in binding.STRUCTS]
     with pytest.raises(ValueError, match=f"Esper{struct.__name__.removesuffix('Struct')}"):
         binding.declare(kernel, binding.layout(structs, lanes))
 
@@ -97,14 +97,14 @@ class Call:
         self.rule = binding.RuleStruct(2, 0.1, 0.1, 0.9, 0.0, 1.0)
         self.rows = (binding.Int * 2)(2, 2)
         self.parents = [np.array([0, 0]), np.array([0, 1])]
-        enabled = [np.array([0, 1], np.uint8), np.array([0, 0], np.uint8)]
+        enabled_masks = [np.array([0, 1], np.uint8), np.array([0, 0], np.uint8)]
         self.tree = binding.TreeStruct(
             self.rows,
             binding.pointers(a.ctypes.data for a in self.parents),
-            binding.pointers(a.ctypes.data for a in enabled),
+            binding.pointers(a.ctypes.data for a in enabled_masks),
             1,
         )
-        self.kept = enabled
+        self.kept = enabled_masks
 
     def train(self) -> None:
         workspaces = binding.Workspaces(loaded()[0], self.host, self.border)
@@ -200,11 +200,11 @@ def test_the_known_answer_depends_on_every_field_of_the_training_rule(
     kernel = library.load(width)
     expected = library.KNOWN_ANSWER[width.removeprefix("native-")]
     assert known_answer.known_answer(kernel) == expected
-    plain = binding.RuleStruct
-    for a, b in itertools.combinations([name for name, kind in plain._fields_ if kind is binding.Float], 2):
+    rule_struct = binding.RuleStruct
+    for a, b in itertools.combinations([name for name, kind in rule_struct._fields_ if kind is binding.Float], 2):
 
         def exchanged(a: str = a, b: str = b, **numbers: float) -> ctypes.Structure:
-            return plain(**{**numbers, a: numbers[b], b: numbers[a]})
+            return rule_struct(**{**numbers, a: numbers[b], b: numbers[a]})
 
         monkeypatch.setattr(binding, "RuleStruct", exchanged)
         assert known_answer.known_answer(kernel) != expected

@@ -51,7 +51,7 @@ def test_a_kernel_library_builds_reproducibly(built: Path, tmp_path: Path) -> No
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("happens", "complaint"),
+    ("damage_library", "complaint"),
     [
         (lambda room: (room / "src" / "tiny.cpp").write_text(TINY + "\n"), "other sources"),
         (lambda room: (room / "src" / "more.h").touch(), "other sources"),
@@ -61,11 +61,11 @@ def test_a_kernel_library_builds_reproducibly(built: Path, tmp_path: Path) -> No
         (lambda room: (room / LIBRARY).unlink(), "has not been built"),
     ],
 )
-def test_a_library_that_does_not_match_its_sources_is_refused(built: Path, happens, complaint: str) -> None:
-    happens(built)
-    with pytest.raises(Unusable, match=complaint) as refused:
+def test_a_library_that_does_not_match_its_sources_is_refused(built: Path, damage_library, complaint: str) -> None:
+    damage_library(built)
+    with pytest.raises(Unusable, match=complaint) as refusal:
         build.check("generic", built)
-    assert refused.value.remedy == build.REMEDY
+    assert refusal.value.remedy == build.REMEDY
 
 
 WIDTH = library.runnable()[-1]
@@ -88,28 +88,28 @@ def faulty(folder: Path) -> None:
     """One coefficient of its exponential is a hundredth too large: the case of a compiler with a fault."""
     file = copied(folder)
     coefficient = np.float32(0.0013950601)
-    sound = file.read_bytes()
-    file.write_bytes(sound.replace(coefficient.tobytes(), (coefficient * np.float32(1.01)).tobytes()))
-    assert file.read_bytes() != sound
+    sound_bytes = file.read_bytes()
+    file.write_bytes(sound_bytes.replace(coefficient.tobytes(), (coefficient * np.float32(1.01)).tobytes()))
+    assert file.read_bytes() != sound_bytes
 
 
 @needs_compiler
 def test_a_stripped_library_is_accepted_if_it_gives_the_known_answer(tmp_path: Path) -> None:
     """As by a distribution's packager; bytes at its end are what a signature adds."""
     file = copied(tmp_path)
-    original = file.read_bytes()
+    original_bytes = file.read_bytes()
     subprocess.run(["strip", "--strip-unneeded", str(file)], check=True)
     file.write_bytes(file.read_bytes() + b"signed")
-    assert file.read_bytes() != original
+    assert file.read_bytes() != original_bytes
     assert library.checked(WIDTH, tmp_path)[1] == build.check(WIDTH)
 
 
 @needs_compiler
 @pytest.mark.parametrize(
-    ("library_of", "complaint"), [(without_the_functions, "cannot be loaded"), (faulty, "other bits")]
+    ("make_library", "complaint"), [(without_the_functions, "cannot be loaded"), (faulty, "other bits")]
 )
-def test_a_library_that_fails_its_known_answer_is_refused(tmp_path: Path, library_of, complaint: str) -> None:
-    library_of(tmp_path)
+def test_a_library_that_fails_its_known_answer_is_refused(tmp_path: Path, make_library, complaint: str) -> None:
+    make_library(tmp_path)
     with pytest.raises(Unusable, match=complaint):
         library.checked(WIDTH, tmp_path)
 
@@ -145,10 +145,16 @@ def test_every_vector_width_passes_the_sanitizers(tmp_path: Path, width: str) ->
     driver = Path(__file__).resolve().parents[3] / "support" / "native" / "driver.cpp"
     kernel = [str(path) for path in build.sources() if path.suffix == ".cpp" and not path.name.startswith("policy")]
     flags = [flag for flag in build.flags(width) if flag not in ("-O3", "-shared") and not flag.startswith("-Wl,")]
-    sanitized = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", f"-I{build.HERE / 'src'}"]
+    sanitizer_flags = [
+        "-O1",
+        "-g",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+        f"-I{build.HERE / 'src'}",
+    ]
     program = tmp_path / "driver"
     compiler = next(path for path in map(shutil.which, ("g++", "clang++", "c++")) if path)
-    command = [compiler, *flags, *sanitized, *kernel, str(driver), "-o", str(program)]
+    command = [compiler, *flags, *sanitizer_flags, *kernel, str(driver), "-o", str(program)]
     subprocess.run(command, check=True, timeout=600)
     process = subprocess.run([str(program), "60"], capture_output=True, text=True, timeout=300, check=False)
     assert (process.returncode, process.stdout) == (0, "60 networks\n"), process.stderr
@@ -189,7 +195,7 @@ def _names_and_refusal(capability: str) -> list[str]:
 
 def test_the_kernel_respects_the_cpu_capability_of_torch() -> None:
     """Somebody who has torch keep to less has the kernel keep to it, too; a library is not called to find out."""
-    names, refused = _names_and_refusal("default")
+    names, refusal = _names_and_refusal("default")
     assert names == "native-generic"
-    assert "cannot run here" in refused
-    assert "native-generic" in refused
+    assert "cannot run here" in refusal
+    assert "native-generic" in refusal

@@ -59,9 +59,9 @@ def widened(batch: Batch) -> Batch:
 @given(cases(8))
 @settings(max_examples=40)
 def test_log_probs_entropies_and_values_of_sequences_equal_torch(case: Case) -> None:
-    wide, policy = networks(case.shape, case.key)
+    wide_policy, policy = networks(case.shape, case.key)
     batch = batch_of(case)
-    for actual, expected in zip(policy.evaluate(batch), wide.evaluate(widened(batch)), strict=True):
+    for actual, expected in zip(policy.evaluate(batch), wide_policy.evaluate(widened(batch)), strict=True):
         assert relative_error(actual, expected) < CLOSE
 
 
@@ -69,18 +69,18 @@ def test_log_probs_entropies_and_values_of_sequences_equal_torch(case: Case) -> 
 @settings(max_examples=60)
 def test_gradients_and_losses_of_a_minibatch_equal_torch(case: Case) -> None:
     """A minibatch has some of the sequences, one with a valid step among them; Adam's first mean is the gradient."""
-    wide, policy = networks(case.shape, case.key)
+    wide_policy, policy = networks(case.shape, case.key)
     sequences = np.random.default_rng(case.key).permutation(case.sequences)[: max(1, case.sequences // 2)]
     sequences = np.union1d(sequences, [0])
     batch = with_log_probs_near(batch_of(case), policy, case.key)
     rule = replace(RULE, max_grad_norm=1e9, lr=0.0)
-    expected = wide.learn(widened(batch), sequences, rule)
-    learnt = policy.learn(batch, sequences, rule)
-    largest = max(map(_largest, wide.means.values()))
+    expected = wide_policy.learn(widened(batch), sequences, rule)
+    learning_step = policy.learn(batch, sequences, rule)
+    largest_mean = max(map(_largest, wide_policy.means.values()))
     for name, mean in policy.means.items():
-        assert relative_error(mean, wide.means[name], largest) < CLOSE, name
-    assert learnt.stepped
-    assert vars(learnt) == pytest.approx(vars(expected), rel=CLOSE, abs=1e-6)
+        assert relative_error(mean, wide_policy.means[name], largest_mean) < CLOSE, name
+    assert learning_step.stepped
+    assert vars(learning_step) == pytest.approx(vars(expected), rel=CLOSE, abs=1e-6)
 
 
 @given(cases(8))
@@ -90,27 +90,27 @@ def test_parameters_after_two_updates_equal_torch(case: Case) -> None:
 
     A step is held against the formula: of a gradient as small as Adam's epsilon it makes much of the last digits.
     """
-    wide, policy = networks(case.shape, case.key)
-    assert list(policy.weights) == list(policy.means) == list(policy.squares) == list(wide.weights)
+    wide_policy, policy = networks(case.shape, case.key)
+    assert list(policy.weights) == list(policy.means) == list(policy.squares) == list(wide_policy.weights)
     batch = with_log_probs_near(batch_of(case), policy, case.key)
     sequences = np.arange(case.sequences)
     for step in (1, 2):
         weights_before = {name: weight.astype(np.float64) for name, weight in policy.weights.items()}
-        assert wide.learn(widened(batch), sequences, RULE).stepped
+        assert wide_policy.learn(widened(batch), sequences, RULE).stepped
         assert policy.learn(batch, sequences, RULE).stepped
-        largest = max(map(_largest, wide.means.values()))
-        largest_square = max(map(_largest, wide.squares.values()))
+        largest_mean = max(map(_largest, wide_policy.means.values()))
+        largest_square = max(map(_largest, wide_policy.squares.values()))
         first_correction, second_correction = (1.0 - beta**step for beta in ADAM_BETAS)
         for name, weight in policy.weights.items():
             mean, square = (part[name].astype(np.float64) for part in (policy.means, policy.squares))
-            assert relative_error(mean, wide.means[name], largest) < CLOSE, name
-            assert relative_error(square, wide.squares[name], largest_square) < 2 * CLOSE, name
-            moved = weights_before[name] - RULE.lr * mean / first_correction / (
+            assert relative_error(mean, wide_policy.means[name], largest_mean) < CLOSE, name
+            assert relative_error(square, wide_policy.squares[name], largest_square) < 2 * CLOSE, name
+            expected_weight = weights_before[name] - RULE.lr * mean / first_correction / (
                 np.sqrt(square / second_correction) + ADAM_EPS
             )
-            np.testing.assert_allclose(weight, moved, rtol=2e-7, atol=CLOSE * RULE.lr)
-        write(wide, policy)
-    assert policy.steps == wide.steps
+            np.testing.assert_allclose(weight, expected_weight, rtol=2e-7, atol=CLOSE * RULE.lr)
+        write(wide_policy, policy)
+    assert policy.steps == wide_policy.steps
 
 
 class EarlierChoices:
@@ -120,8 +120,8 @@ class EarlierChoices:
         self._masks = masks
         self._sizes = sizes
 
-    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
-        rows = (np.arange(len(chosen)) + chosen.sum(1)) % len(chosen)
+    def mask(self, head: int, choices: np.ndarray) -> np.ndarray:
+        rows = (np.arange(len(choices)) + choices.sum(1)) % len(choices)
         return self._masks[rows, head, : self._sizes[head]]
 
 
@@ -129,45 +129,45 @@ class EarlierChoices:
 @settings(max_examples=40)
 def test_decisions_equal_those_of_torch(case: Case, greedy: bool) -> None:
     """Two steps, so that memory has gone on once; masks that are known beforehand give the same bits."""
-    wide, policy = networks(case.shape, case.key)
+    wide_policy, policy = networks(case.shape, case.key)
     batch = batch_of(replace(case, steps=2, ragged=False))
     heads = case.shape.head_sizes
     rng = np.random.default_rng(case.key)
-    memory = wide.initial_memory(case.sequences)
-    mine = memory.astype(np.float32)
+    memory = wide_policy.initial_memory(case.sequences)
+    float32_memory = memory.astype(np.float32)
     for step, observation in enumerate(batch.observations):
         uniforms = None if greedy else rng.random(batch.actions.shape[1:])
         masks = None if batch.masks is None else EarlierChoices(batch.masks[step], heads)
         memory_before = memory.copy()
-        expected = wide.decide(observation.astype(np.float64), memory, masks, uniforms)
+        expected = wide_policy.decide(observation.astype(np.float64), memory, masks, uniforms)
         if masks is None and heads:  # what every choice is valid means
             all_choices = np.arange(max(heads)) < np.tile(np.array(heads)[:, None], (case.sequences, 1, 1))
-            alike = wide.decide(
+            wide_decisions = wide_policy.decide(
                 observation.astype(np.float64), memory_before.copy(), Fixed(all_choices, case.shape), uniforms
             )
-            assert [part.tobytes() for part in alike[2:]] == [part.tobytes() for part in expected[2:]]
-        ahead = policy.values(observation, mine)
+            assert [part.tobytes() for part in wide_decisions[2:]] == [part.tobytes() for part in expected[2:]]
+        values_before = policy.values(observation, float32_memory)
         fixed_masks = None if expected.masks is None else Fixed(expected.masks, case.shape)
-        with_fixed_masks = policy.decide(observation, mine.copy(), fixed_masks, uniforms)
-        decided = policy.decide(observation, mine, masks, uniforms)
-        for fixed_part, part_decided, torch_s in zip(with_fixed_masks, decided, expected, strict=True):
+        fixed_decisions = policy.decide(observation, float32_memory.copy(), fixed_masks, uniforms)
+        policy_decisions = policy.decide(observation, float32_memory, masks, uniforms)
+        for fixed_part, part_decided, torch_s in zip(fixed_decisions, policy_decisions, expected, strict=True):
             assert (fixed_part is None) == (part_decided is None) == (torch_s is None)
             assert fixed_part is None or fixed_part.tobytes() == part_decided.tobytes()
-        assert ahead.tobytes() == decided.values.tobytes()
-        assert decided.actions.dtype == expected.actions.dtype
-        assert decided.masks is None or (decided.masks == expected.masks).all()
-        assert relative_error(decided.actions, expected.actions) < (1e-12 if heads else CLOSE)
-        assert relative_error(decided.log_probs, expected.log_probs) < CLOSE
-        assert relative_error(decided.values, expected.values) < CLOSE
+        assert values_before.tobytes() == policy_decisions.values.tobytes()
+        assert policy_decisions.actions.dtype == expected.actions.dtype
+        assert policy_decisions.masks is None or (policy_decisions.masks == expected.masks).all()
+        assert relative_error(policy_decisions.actions, expected.actions) < (1e-12 if heads else CLOSE)
+        assert relative_error(policy_decisions.log_probs, expected.log_probs) < CLOSE
+        assert relative_error(policy_decisions.values, expected.values) < CLOSE
         if case.shape.memory == "lstm":
-            assert relative_error(mine, memory) < CLOSE
+            assert relative_error(float32_memory, memory) < CLOSE
 
 
 def test_float64_functions_are_accurate_to_the_last_digits() -> None:
     """Policies that decide by biases alone show the log-softmax of any logits, and normal quantiles."""
     rng = np.random.default_rng(0)
-    lone = {"observation_width": 1, "hidden": 1, "memory": "none"}
-    by_heads = NativePolicy(Shape(head_sizes=(40,), **lone), RngPath(0), library.load(BUILT[0]))
+    small_shape = {"observation_width": 1, "hidden": 1, "memory": "none"}
+    by_heads = NativePolicy(Shape(head_sizes=(40,), **small_shape), RngPath(0), library.load(BUILT[0]))
     logits = (rng.standard_normal(40) * np.geomspace(1e-3, 300.0, 40)).astype(np.float32)
     by_heads.weights["actor.0.logits.weight"][:], by_heads.weights["actor.0.logits.bias"][:] = 0.0, logits
     by_heads.changed()
@@ -177,10 +177,10 @@ def test_float64_functions_are_accurate_to_the_last_digits() -> None:
     np.testing.assert_allclose(actual, expected, rtol=4e-15, atol=1e-15)
     uniforms = np.concatenate(([0.0, 2.0**-54, 1e-12, 0.5, 0.075, 0.925, 1 - 2.0**-53], rng.random(1000)))[:, None]
     rows = np.zeros((len(uniforms), 1), np.float32)
-    normal = NativePolicy(Shape(dimensions=1, **lone), RngPath(0), by_heads._library)
-    normal.weights["actor.0.means.weight"][:] = 0.0
-    normal.changed()
-    actual = normal.decide(rows, normal.initial_memory(len(rows)), None, uniforms).actions
+    normal_policy = NativePolicy(Shape(dimensions=1, **small_shape), RngPath(0), by_heads._library)
+    normal_policy.weights["actor.0.means.weight"][:] = 0.0
+    normal_policy.changed()
+    actual = normal_policy.decide(rows, normal_policy.initial_memory(len(rows)), None, uniforms).actions
     expected = torch.special.ndtri(torch.from_numpy(np.maximum(uniforms, 2.0**-54))).numpy()
     np.testing.assert_allclose(actual, expected, rtol=4e-15, atol=1e-15)
 
@@ -192,19 +192,19 @@ def test_a_step_beyond_the_target_kl_changes_no_weight(memory: str) -> None:
     batch = with_log_probs_near(batch_of(Case(shape, 4, 3, memory=False, ragged=False, masked=False, key=1)), policy, 1)
     weights_before = policy._flat.tobytes()
     sequences = np.arange(3)
-    beyond = policy.learn(batch, sequences, replace(RULE, target_kl=1e-9))
-    assert beyond.kl > 1e-9
-    assert (beyond.stepped, beyond.grad_norm) == (False, None)
-    for broken in (np.nan, np.inf):
+    skipped_step = policy.learn(batch, sequences, replace(RULE, target_kl=1e-9))
+    assert skipped_step.kl > 1e-9
+    assert (skipped_step.stepped, skipped_step.grad_norm) == (False, None)
+    for bad_number in (np.nan, np.inf):
         advantages = batch.advantages.copy()
-        advantages[0, 0] = broken
-        learnt = policy.learn(replace(batch, advantages=advantages), sequences, RULE)
-        assert not learnt.stepped
-        assert not np.isfinite(learnt.grad_norm)
+        advantages[0, 0] = bad_number
+        learning_step = policy.learn(replace(batch, advantages=advantages), sequences, RULE)
+        assert not learning_step.stepped
+        assert not np.isfinite(learning_step.grad_norm)
     assert policy.steps == 0
     assert policy._flat.tobytes() == weights_before
     # What is not beyond it is learnt from.
-    assert policy.learn(batch, sequences, replace(RULE, target_kl=beyond.kl)).stepped
+    assert policy.learn(batch, sequences, replace(RULE, target_kl=skipped_step.kl)).stepped
     assert policy._flat.tobytes() != weights_before
 
 
@@ -218,24 +218,24 @@ def test_results_for_a_row_do_not_depend_on_its_batch(case: Case) -> None:
     uniforms = rng.random(batch.actions.shape[1:])
     observation = batch.observations[0]
 
-    def decided(rows: slice, memory: np.ndarray) -> list[list[bytes]]:
+    def decided_bytes(rows: slice, memory: np.ndarray) -> list[list[bytes]]:
         masks = None if batch.masks is None else Fixed(batch.masks[0, rows], case.shape)
         decision = policy.decide(observation[rows], memory, masks, uniforms[rows])
         return [[array.tobytes() for array in part] for part in decision if part is not None]
 
     state = rng.standard_normal((2, case.sequences, case.shape.hidden)).astype(np.float32)
     memory_of_all = state.copy()
-    whole = decided(slice(None), memory_of_all)
+    whole = decided_bytes(slice(None), memory_of_all)
     for row in range(case.sequences):
         row_slice = slice(row, row + 1)
         memory_of_row = state[:, row : row + 1].copy()
-        assert decided(row_slice, memory_of_row) == [part[row_slice] for part in whole]
+        assert decided_bytes(row_slice, memory_of_row) == [part[row_slice] for part in whole]
         assert memory_of_row.tobytes() == memory_of_all[:, row_slice].tobytes()
-    of_first = batch.valid & (np.arange(case.sequences) == 0)
-    evaluation_of_first = policy.evaluate(replace(batch, valid=of_first))
+    first_column = batch.valid & (np.arange(case.sequences) == 0)
+    evaluation_of_first = policy.evaluate(replace(batch, valid=first_column))
     evaluation_of_all = policy.evaluate(batch)
     assert [part.tobytes() for part in evaluation_of_first] == [
-        part[of_first[batch.valid]].tobytes() for part in evaluation_of_all
+        part[first_column[batch.valid]].tobytes() for part in evaluation_of_all
     ]
 
 
@@ -244,12 +244,12 @@ def test_results_for_a_row_do_not_depend_on_its_batch(case: Case) -> None:
 def test_steps_after_the_last_valid_step_are_ignored(case: Case) -> None:
     (_, policy), (_, poisoned_policy) = (networks(case.shape, case.key) for _ in range(2))
     batch = with_log_probs_near(batch_of(replace(case, ragged=True)), policy, case.key)
-    poisoned = {name: array.copy() for name, array in vars(batch).items() if isinstance(array, np.ndarray)}
+    nan_arrays = {name: array.copy() for name, array in vars(batch).items() if isinstance(array, np.ndarray)}
     for name in ("observations", "log_probs", "advantages", "returns"):
-        poisoned[name][~batch.valid] = np.nan
-    poisoned["actions"][~batch.valid] = 2**40
+        nan_arrays[name][~batch.valid] = np.nan
+    nan_arrays["actions"][~batch.valid] = 2**40
     sequences = np.arange(case.sequences)
-    assert policy.learn(batch, sequences, RULE) == poisoned_policy.learn(replace(batch, **poisoned), sequences, RULE)
+    assert policy.learn(batch, sequences, RULE) == poisoned_policy.learn(replace(batch, **nan_arrays), sequences, RULE)
     assert policy._flat.tobytes() == poisoned_policy._flat.tobytes()
 
 
@@ -263,8 +263,8 @@ def _bits(case: Case, loaded_library: ctypes.CDLL | None = None) -> list[bytes]:
     masks = None if batch.masks is None else Fixed(batch.masks[0], case.shape)
     decision = policy.decide(batch.observations[0], state, masks, rng.random(batch.actions.shape[1:]))
     arrays = [state, *policy.evaluate(batch), decision.actions, decision.log_probs, decision.values]
-    learnt = [policy.learn(batch, sequences, RULE) for _ in range(2)]
-    return [*(array.tobytes() for array in (*arrays, *policy.weights.values())), repr(learnt).encode()]
+    learning_steps = [policy.learn(batch, sequences, RULE) for _ in range(2)]
+    return [*(array.tobytes() for array in (*arrays, *policy.weights.values())), repr(learning_steps).encode()]
 
 
 @pytest.mark.skipif(not {"native-avx2", "native-avx512"} <= set(BUILT), reason="only one fused width runs here")
@@ -315,7 +315,7 @@ def test_an_invalid_network_shape_is_refused(changes: dict[str, Any], memory: st
 
 
 @pytest.mark.parametrize(
-    "named",
+    "changes",
     [
         lambda batch: {"observations": batch.observations[:, :, :-1].copy()},
         lambda batch: {"observations": batch.observations.astype(np.float64)},
@@ -330,15 +330,15 @@ def test_an_invalid_network_shape_is_refused(changes: dict[str, Any], memory: st
         lambda batch: {"memory": batch.memory[:1].copy()},
     ],
 )
-def test_arrays_of_another_shape_are_refused_before_any_computation(named: Callable[[Any], dict[str, Any]]) -> None:
+def test_arrays_of_another_shape_are_refused_before_any_computation(changes: Callable[[Any], dict[str, Any]]) -> None:
     _, policy = networks(_HEADS, 5)
     batch = batch_of(_CASE)
     weights_before = policy._flat.tobytes()
-    broken = replace(batch, **named(batch))
+    broken_batch = replace(batch, **changes(batch))
     with pytest.raises(ValueError, match=_REFUSED):
-        policy.evaluate(broken)
+        policy.evaluate(broken_batch)
     invalid_calls = [
-        (broken, [0, 1, 2, 3, 4]),
+        (broken_batch, [0, 1, 2, 3, 4]),
         (batch, [-1]),
         (batch, [5]),
         (batch, []),

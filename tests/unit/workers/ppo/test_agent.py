@@ -29,10 +29,10 @@ STEPS = 5
 class HalfMasks:
     """Op 0 uses no other head; every third choice of the last head is invalid."""
 
-    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
-        mask = np.ones((len(chosen), SIZES[head]), dtype=bool)
+    def mask(self, head: int, choices: np.ndarray) -> np.ndarray:
+        mask = np.ones((len(choices), SIZES[head]), dtype=bool)
         if head > 0:
-            mask[chosen[:, 0] == 0] = False
+            mask[choices[:, 0] == 0] = False
         if head == 2:
             mask[:, 2] = False
         return mask
@@ -91,8 +91,8 @@ def test_earlier_episodes_affect_the_inputs_of_a_policy_only_by_normalisation(no
 def test_diagnostics_of_an_update_describe_the_current_rollout():
     """Of a policy that is nearly uniform: ln 3 for the op, ln 2 + ln 3 more where the op uses slot and blueprint."""
     (update,) = train(fresh_agent(), range(1))
-    used = (np.array(collect(fresh_agent(), 0))[..., 0] != 0).mean()
-    assert update.entropy == pytest.approx(math.log(3) + used * (math.log(2) + math.log(3)), abs=0.02)
+    used_share = (np.array(collect(fresh_agent(), 0))[..., 0] != 0).mean()
+    assert update.entropy == pytest.approx(math.log(3) + used_share * (math.log(2) + math.log(3)), abs=0.02)
     assert update.op_entropy == pytest.approx(math.log(3), abs=0.01)
     assert 50 < update.return_mean < 300  # rewards of 50 over up to 5 steps
     assert update.epochs_done == PPOSettings().epochs
@@ -102,13 +102,13 @@ def test_diagnostics_of_an_update_describe_the_current_rollout():
 
 @pytest.mark.parametrize("garbage", [1e6, math.nan, math.inf])
 def test_observations_of_an_ended_environment_do_not_affect_learning(garbage: float):
-    clean = fresh_agent()
-    dirty = fresh_agent()
-    expected = train(clean, range(3), ended=2, garbage=0.0)
-    assert train(dirty, range(3), ended=2, garbage=garbage) == expected
-    assert weights(dirty) == weights(clean)
-    assert dirty.observations.mean.tolist() == clean.observations.mean.tolist()
-    assert clean.observations.count == 3 * (ENVS * STEPS - 2)  # two steps are not valid
+    clean_agent = fresh_agent()
+    dirty_agent = fresh_agent()
+    expected = train(clean_agent, range(3), ended=2, garbage=0.0)
+    assert train(dirty_agent, range(3), ended=2, garbage=garbage) == expected
+    assert weights(dirty_agent) == weights(clean_agent)
+    assert dirty_agent.observations.mean.tolist() == clean_agent.observations.mean.tolist()
+    assert clean_agent.observations.count == 3 * (ENVS * STEPS - 2)  # two steps are not valid
 
 
 def test_an_episode_without_a_valid_step_changes_no_weight():
@@ -116,8 +116,8 @@ def test_an_episode_without_a_valid_step_changes_no_weight():
     weights_before = weights(agent)
     agent.begin_episode(ENVS)
     agent.exclude(np.ones(ENVS, dtype=bool))
-    collected = agent.finish_episode(0)
-    assert (collected.epochs_done, collected.policy_loss, collected.heads) == (0, None, {})
+    last_update = agent.finish_episode(0)
+    assert (last_update.epochs_done, last_update.policy_loss, last_update.heads) == (0, None, {})
     assert weights(agent) == weights_before
 
 
@@ -151,13 +151,13 @@ def test_a_restored_agent_continues_like_the_original(episodes: int, memory: str
     train(agent, range(episodes))
     state = agent.state()
     weights_before = weights(agent)
-    written = state_bytes.to_bytes(state)
+    state_data = state_bytes.to_bytes(state)
     expected = train(agent, range(3, 5))
-    for saved_state in (state, state_bytes.from_bytes(written)):
-        loaded = PPOAgent.from_state(saved_state, arithmetic)
-        assert (loaded.spec, weights(loaded)) == (agent.spec, weights_before)
-        assert train(loaded, range(3, 5)) == expected
-        assert weights(loaded) == weights(agent)
+    for saved_state in (state, state_bytes.from_bytes(state_data)):
+        loaded_agent = PPOAgent.from_state(saved_state, arithmetic)
+        assert (loaded_agent.spec, weights(loaded_agent)) == (agent.spec, weights_before)
+        assert train(loaded_agent, range(3, 5)) == expected
+        assert weights(loaded_agent) == weights(agent)
 
 
 @pytest.mark.parametrize("memory", ["lstm", "none"])
@@ -166,25 +166,25 @@ def test_the_kernel_and_torch_can_continue_from_the_same_state(arithmetic: Arith
     """The same decisions, and after an update weights that differ by rounding alone."""
     agent = fresh_agent(memory=memory)
     train(agent, range(2), ended=2)
-    loaded = PPOAgent.from_state(state_bytes.from_bytes(state_bytes.to_bytes(agent.state())), arithmetic)
-    assert weights(loaded) == weights(agent)
-    assert collect(loaded, 7) == collect(agent, 7)
+    loaded_agent = PPOAgent.from_state(state_bytes.from_bytes(state_bytes.to_bytes(agent.state())), arithmetic)
+    assert weights(loaded_agent) == weights(agent)
+    assert collect(loaded_agent, 7) == collect(agent, 7)
     agent.finish_episode(2)
-    loaded.finish_episode(2)
-    for mine, theirs in zip(weights(loaded), weights(agent), strict=True):
-        assert mine == pytest.approx(theirs, rel=1e-4, abs=1e-5)
-    assert loaded.state().keys() == agent.state().keys()
-    assert loaded.state()["optimiser"]["state"].keys() == agent.state()["optimiser"]["state"].keys()
+    loaded_agent.finish_episode(2)
+    for loaded_weight, saved_weight in zip(weights(loaded_agent), weights(agent), strict=True):
+        assert loaded_weight == pytest.approx(saved_weight, rel=1e-4, abs=1e-5)
+    assert loaded_agent.state().keys() == agent.state().keys()
+    assert loaded_agent.state()["optimiser"]["state"].keys() == agent.state()["optimiser"]["state"].keys()
 
 
 def test_a_frozen_agent_learns_nothing():
     agent = fresh_agent()
     train(agent, range(2))
-    free = collect(agent, 7)
+    free_actions = collect(agent, 7)
     agent.begin_episode(ENVS)
     state_before = agent.state()
     agent.frozen = True
-    assert collect(agent, 7) == free
+    assert collect(agent, 7) == free_actions
     with pytest.raises(RuntimeError, match="frozen"):
         agent.finish_episode(2)
     state_after = agent.state()
@@ -259,7 +259,7 @@ def test_a_reset_clears_the_memory_of_the_policy():
 
 
 def test_an_agent_resumed_within_an_episode_keeps_its_memory():
-    def second(continues: bool, through_a_state: bool) -> list[list[float]]:
+    def second_half(continues: bool, through_a_state: bool) -> list[list[float]]:
         agent = fresh_agent()
         play_two(agent, 4, {3: cut_off(2.0, truncated=True, goes_on=continues)}, observed=2.0)
         agent.finish_episode(0)
@@ -268,8 +268,8 @@ def test_an_agent_resumed_within_an_episode_keeps_its_memory():
         agent.finish_episode(1)
         return weights(agent)
 
-    assert second(continues=True, through_a_state=True) == second(continues=True, through_a_state=False)
-    assert second(continues=True, through_a_state=True) != second(continues=False, through_a_state=True)
+    assert second_half(continues=True, through_a_state=True) == second_half(continues=True, through_a_state=False)
+    assert second_half(continues=True, through_a_state=True) != second_half(continues=False, through_a_state=True)
 
 
 def test_the_learning_rate_reaches_its_final_value_in_the_last_episode():
@@ -310,11 +310,11 @@ def test_greedy_continuous_decisions_are_the_means_of_sampled_decisions(arithmet
     observations = np.ones((1001, 2), dtype=np.float32)
     quantiles = np.repeat((np.arange(1001) / 1000.0)[:, None], 2, axis=1)
     quantiles[-1] = 1.0 - 2.0**-53
-    sampled = agent.act(observations, None, quantiles)
-    greedy = agent.act(observations, None, quantiles, greedy=True)
-    assert np.isfinite(sampled).all()
-    assert sampled[500] == pytest.approx(greedy[0])
-    assert (np.diff(sampled, axis=0) > 0).all()
+    sampled_actions = agent.act(observations, None, quantiles)
+    greedy_actions = agent.act(observations, None, quantiles, greedy=True)
+    assert np.isfinite(sampled_actions).all()
+    assert sampled_actions[500] == pytest.approx(greedy_actions[0])
+    assert (np.diff(sampled_actions, axis=0) > 0).all()
 
 
 def test_misuse_of_an_agent_is_refused():
@@ -322,10 +322,10 @@ def test_misuse_of_an_agent_is_refused():
     agent.begin_episode(2)
     with pytest.raises(RuntimeError, match="without act"):
         agent.reward(np.zeros(2), np.zeros(2, dtype=bool))
-    bad = np.zeros((2, WIDTH), dtype=np.float32)
-    bad[1, 3] = np.nan
+    bad_observations = np.zeros((2, WIDTH), dtype=np.float32)
+    bad_observations[1, 3] = np.nan
     with pytest.raises(ValueError, match="environment 1 observes nan in column 3"):
-        agent.act(bad, HalfMasks(), np.zeros((2, 3)))
+        agent.act(bad_observations, HalfMasks(), np.zeros((2, 3)))
     agent.act(np.zeros((2, WIDTH), dtype=np.float32), HalfMasks(), np.zeros((2, 3)))
     with pytest.raises(RuntimeError, match="complete step"):
         agent.finish_episode(0)

@@ -24,30 +24,30 @@ class TinyMasks:
     Head 3 may not repeat the slot's number: a mask that depends on an earlier, non-op choice.
     """
 
-    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
-        return np.array([self.row(head, tuple(row)) for row in chosen])
+    def mask(self, head: int, choices: np.ndarray) -> np.ndarray:
+        return np.array([self.row(head, tuple(row)) for row in choices])
 
     @staticmethod
-    def row(head: int, chosen: tuple[int, ...]) -> list[bool]:
+    def row(head: int, choices: tuple[int, ...]) -> list[bool]:
         if head == 0:
             return [True, True, True]
-        op = chosen[0]
+        op = choices[0]
         if head == 1:
             return [[False, False], [False, True], [True, True]][op]
         if head == 2:
             return [op == 1] * 2
-        return [op == 2 and value != chosen[1] for value in range(3)]
+        return [op == 2 and value != choices[1] for value in range(3)]
 
 
 def reachable() -> list[tuple[int, ...]]:
     """All decisions that the masks allow, as tuples of one action per head, unused heads 0."""
     decisions: list[tuple[int, ...]] = [()]
     for head, size in enumerate(SIZES):
-        grown = []
-        for chosen in decisions:
-            row = TinyMasks.row(head, chosen)
-            grown += [(*chosen, a) for a in range(size) if row[a]] or [(*chosen, 0)]
-        decisions = grown
+        longer_choices = []
+        for choices in decisions:
+            row = TinyMasks.row(head, choices)
+            longer_choices += [(*choices, a) for a in range(size) if row[a]] or [(*choices, 0)]
+        decisions = longer_choices
     return decisions
 
 
@@ -63,11 +63,11 @@ def test_sampled_decisions_have_the_frequencies_of_their_recorded_probabilities(
     n = 20_000
     observation = np.tile(np.array([0.3, -0.2, 0.9, 0.1], dtype=np.float32), (n, 1))
     uniforms = np.random.default_rng(0).random((n, len(SIZES)))
-    decided = policy.decide(observation, policy.initial_memory(n), TinyMasks(), uniforms)
-    rows = [tuple(row) for row in decided.actions.tolist()]
+    policy_decisions = policy.decide(observation, policy.initial_memory(n), TinyMasks(), uniforms)
+    rows = [tuple(row) for row in policy_decisions.actions.tolist()]
     assert set(rows) <= set(reachable())
     for decision in set(rows):
-        probability = float(np.exp(decided.log_probs[rows.index(decision)]))
+        probability = float(np.exp(policy_decisions.log_probs[rows.index(decision)]))
         spread = np.sqrt(probability * (1 - probability) / n)
         assert rows.count(decision) / n == pytest.approx(probability, abs=5 * spread + 1e-4)
 
@@ -75,17 +75,17 @@ def test_sampled_decisions_have_the_frequencies_of_their_recorded_probabilities(
 def test_greedy_decisions_take_the_most_probable_choice_of_each_head():
     policy = tiny_policy()
     observation = np.random.default_rng(1).standard_normal((50, 4)).astype(np.float32)
-    decided = policy.decide(observation, policy.initial_memory(50), TinyMasks(), None)
+    policy_decisions = policy.decide(observation, policy.initial_memory(50), TinyMasks(), None)
     with torch.no_grad():
         features, _ = policy.features(torch.from_numpy(observation)[None], torch.zeros(2, 50, 8))
-        logits = policy.logits(features[0], torch.from_numpy(decided.actions)).numpy()
-    assert decided.actions.tolist() == np.where(decided.masks, logits, -np.inf).argmax(-1).tolist()
-    assert set(map(tuple, decided.actions.tolist())) <= set(reachable())
+        logits = policy.logits(features[0], torch.from_numpy(policy_decisions.actions)).numpy()
+    assert policy_decisions.actions.tolist() == np.where(policy_decisions.masks, logits, -np.inf).argmax(-1).tolist()
+    assert set(map(tuple, policy_decisions.actions.tolist())) <= set(reachable())
 
 
 def test_padded_logits_have_a_row_per_head():
-    padded = pad_heads(torch.arange(6.0)[None], (3, 1, 2))
-    assert padded.tolist() == [[[0, 1, 2], [3, 0, 0], [4, 5, 0]]]
+    padded_logits = pad_heads(torch.arange(6.0)[None], (3, 1, 2))
+    assert padded_logits.tolist() == [[[0, 1, 2], [3, 0, 0], [4, 5, 0]]]
     assert pad_heads(torch.arange(4.0)[None], (2, 2)).tolist() == [[[0, 1], [2, 3]]]
 
 
@@ -121,12 +121,12 @@ def test_later_heads_depend_on_op_and_slot():
     logits = {pair: policy.logits(features, torch.tensor([[*pair, 0, 0]])) for pair in pairs}
     op_row = slice(0, 1)
     slot_row = slice(1, 2)
-    later = slice(2, None)
+    later_heads = slice(2, None)
     assert torch.equal(logits[0, 0][:, op_row], logits[1, 1][:, op_row])
     assert torch.equal(logits[0, 0][:, slot_row], logits[0, 1][:, slot_row])
     assert not torch.allclose(logits[0, 0][:, slot_row], logits[1, 0][:, slot_row])
-    assert not torch.allclose(logits[0, 0][:, later], logits[1, 0][:, later])
-    assert not torch.allclose(logits[0, 0][:, later], logits[0, 1][:, later])
+    assert not torch.allclose(logits[0, 0][:, later_heads], logits[1, 0][:, later_heads])
+    assert not torch.allclose(logits[0, 0][:, later_heads], logits[0, 1][:, later_heads])
 
 
 MEANS = np.array([[0.5, -2.0], [1.0, 3.0]])

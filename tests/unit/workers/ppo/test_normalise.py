@@ -52,31 +52,31 @@ def test_advantages_are_normalised_over_valid_steps_only():
     rng = np.random.default_rng(0)
     advantages = rng.standard_normal((6, 4)) + 2.0
     returns = rng.standard_normal((6, 4))
-    valid = np.ones((6, 4), dtype=bool)
-    valid[3:, 1] = False
-    expected = advantages[valid].std()
-    advantages[~valid] = returns[~valid] = 1e30
-    normalised, std = normalise_advantages(advantages, returns, valid)
+    valid_mask = np.ones((6, 4), dtype=bool)
+    valid_mask[3:, 1] = False
+    expected = advantages[valid_mask].std()
+    advantages[~valid_mask] = returns[~valid_mask] = 1e30
+    normalised_advantages, std = normalise_advantages(advantages, returns, valid_mask)
     assert std == expected
-    assert normalised[valid].mean() == pytest.approx(0.0, abs=1e-12)
-    assert normalised[valid].std() == pytest.approx(1.0)
-    advantages[valid] = 0.3
-    equal, std_of_equal = normalise_advantages(advantages, returns, valid)
-    assert (equal[valid].tolist(), std_of_equal) == ([0.0] * 21, 0.0)
+    assert normalised_advantages[valid_mask].mean() == pytest.approx(0.0, abs=1e-12)
+    assert normalised_advantages[valid_mask].std() == pytest.approx(1.0)
+    advantages[valid_mask] = 0.3
+    equal_advantages, std_of_equal = normalise_advantages(advantages, returns, valid_mask)
+    assert (equal_advantages[valid_mask].tolist(), std_of_equal) == ([0.0] * 21, 0.0)
 
 
 def test_advantages_far_smaller_than_the_returns_are_still_normalised():
     """A thousand millionth of the returns is small, but no rounding; what is rounding depends on the returns."""
-    small = np.array([[1e-9, -1e-9], [2e-9, -2e-9]])
+    small_advantages = np.array([[1e-9, -1e-9], [2e-9, -2e-9]])
     returns = np.ones((2, 2))
-    valid = np.ones((2, 2), dtype=bool)
-    normalised, std = normalise_advantages(small, returns, valid)
+    valid_mask = np.ones((2, 2), dtype=bool)
+    normalised_advantages, std = normalise_advantages(small_advantages, returns, valid_mask)
     assert std == pytest.approx(math.sqrt(2.5) * 1e-9)
-    assert normalised.std() == pytest.approx(1.0)
-    normalised_rounding, std_of_rounding = normalise_advantages(small * 1e-7, returns, valid)
+    assert normalised_advantages.std() == pytest.approx(1.0)
+    normalised_rounding, std_of_rounding = normalise_advantages(small_advantages * 1e-7, returns, valid_mask)
     assert (normalised_rounding.tolist(), std_of_rounding) == ([[0.0, 0.0], [0.0, 0.0]], 0.0)
-    normalised, _ = normalise_advantages(small * 1e-7, returns * 1e-7, valid)
-    assert normalised.std() == pytest.approx(1.0)
+    normalised_advantages, _ = normalise_advantages(small_advantages * 1e-7, returns * 1e-7, valid_mask)
+    assert normalised_advantages.std() == pytest.approx(1.0)
 
 
 def test_values_are_not_scaled_until_returns_differ():

@@ -31,14 +31,14 @@ def test_advantages_equal_the_discounted_sum_of_td_errors(steps: int, key: int, 
 
 
 @given(st.integers(1, 7), st.integers(1, 4), st.randoms(use_true_random=False))
-def test_sequences_contain_every_step_once_in_order(steps: int, columns: int, random) -> None:
-    starts = np.array([[random.random() < 0.4 for _ in range(columns)] for _ in range(steps)])
+def test_sequences_contain_every_step_once_in_order(steps: int, columns: int, random_source) -> None:
+    starts = np.array([[random_source.random() < 0.4 for _ in range(columns)] for _ in range(steps)])
     number = 1 + np.arange(steps * columns).reshape(columns, steps).T  # by column, in order
     arrays = {"number": number, "valid": np.ones(starts.shape, dtype=bool), "begins": starts}
-    sequences, of_column, is_first = cut_sequences(arrays, starts)
-    joined = sequences["number"].T[sequences["valid"].T]
-    assert joined.tolist() == np.sort(number, axis=None).tolist()
-    assert of_column[is_first].tolist() == list(range(columns))
+    sequences, column_numbers, is_first = cut_sequences(arrays, starts)
+    joined_numbers = sequences["number"].T[sequences["valid"].T]
+    assert joined_numbers.tolist() == np.sort(number, axis=None).tolist()
+    assert column_numbers[is_first].tolist() == list(range(columns))
     assert not sequences["begins"][1:].any()  # a memory is emptied nowhere but before a sequence
     assert sequences["begins"][0][~is_first].all()
     assert not sequences["number"][~sequences["valid"]].any()
@@ -46,8 +46,8 @@ def test_sequences_contain_every_step_once_in_order(steps: int, columns: int, ra
 
 
 def test_without_memory_every_valid_step_is_a_sequence() -> None:
-    valid = np.array([[True, True], [True, False]])
-    sequences = of_steps({"x": np.arange(8.0).reshape(2, 2, 2), "valid": valid}, valid)
+    valid_mask = np.array([[True, True], [True, False]])
+    sequences = of_steps({"x": np.arange(8.0).reshape(2, 2, 2), "valid": valid_mask}, valid_mask)
     assert sequences["x"].tolist() == [[[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]]
     assert sequences["valid"].all()
 
@@ -55,13 +55,13 @@ def test_without_memory_every_valid_step_is_a_sequence() -> None:
 def test_an_environment_stays_done_after_its_last_step():
     buffer = RolloutBuffer()
     decision = Decision(np.zeros((2, 1), dtype=np.int64), None, np.zeros(2), np.zeros(2))
-    for done_flags, alive in (
+    for done_flags, alive_flags in (
         ((False, True), (True, True)),
         ((False, False), (True, False)),
         ((True, False), (True, False)),
     ):
         buffer.decided(np.zeros((2, 3), dtype=np.float32), decision)
-        buffer.rewarded(np.ones(2), np.array(done_flags), np.array(alive))
+        buffer.rewarded(np.ones(2), np.array(done_flags), np.array(alive_flags))
     rollout = buffer.rollout()
     assert rollout is not None
     assert rollout.dones.T.tolist() == [[False, False, True], [True, True, True]]

@@ -18,8 +18,8 @@ RULE = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.0, max_grad_norm=0.5,
 
 
 class AllValid:
-    def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
-        return np.ones((len(chosen), HEADS.head_sizes[head]), dtype=bool)
+    def mask(self, head: int, choices: np.ndarray) -> np.ndarray:
+        return np.ones((len(choices), HEADS.head_sizes[head]), dtype=bool)
 
 
 def observations() -> np.ndarray:
@@ -46,12 +46,12 @@ def own_batch(policy: TorchPolicy) -> Batch:
 def test_masks_are_stored_only_if_a_choice_can_be_invalid():
     policy = TorchPolicy(HEADS, RngPath(0))
     uniforms = np.full((ENVS, 2), 0.5)
-    free, masked = (
+    free_batch, masked_batch = (
         policy.decide(observations(), policy.initial_memory(ENVS), masks, uniforms) for masks in (None, AllValid())
     )
-    assert free.masks is None
-    assert masked.masks.sum(-1).tolist() == [[2, 3]] * ENVS
-    assert free.actions.tolist() == masked.actions.tolist()
+    assert free_batch.masks is None
+    assert masked_batch.masks.sum(-1).tolist() == [[2, 3]] * ENVS
+    assert free_batch.actions.tolist() == masked_batch.actions.tolist()
 
 
 def test_continuous_decisions_have_the_spread_of_their_dimension():
@@ -60,21 +60,25 @@ def test_continuous_decisions_have_the_spread_of_their_dimension():
     policy.weights["actor.0.log_std"][:] = (0.5, -1.0)
     uniforms = np.array([[0.1, 0.9], [0.5, 0.2], [0.7, 0.3], [0.9, 0.6]])
     means = policy.decide(observations(), policy.initial_memory(ENVS), None, None).actions
-    drawn = policy.decide(observations(), policy.initial_memory(ENVS), None, uniforms)
+    decisions = policy.decide(observations(), policy.initial_memory(ENVS), None, uniforms)
     distribution = stats.norm(means, np.exp([0.5, -1.0]))
-    np.testing.assert_allclose(drawn.actions, distribution.ppf(uniforms), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(drawn.log_probs, distribution.logpdf(drawn.actions).sum(-1), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(decisions.actions, distribution.ppf(uniforms), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        decisions.log_probs, distribution.logpdf(decisions.actions).sum(-1), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_a_minibatch_beyond_the_target_kl_is_skipped():
     batch = own_batch(TorchPolicy(HEADS, RngPath(0)))
     batch.log_probs[:] += np.linspace(-0.5, 0.5, ENVS)
-    everyone = np.arange(ENVS)
-    kl = TorchPolicy(HEADS, RngPath(0)).learn(batch, everyone, RULE).kl
+    all_sequences = np.arange(ENVS)
+    kl = TorchPolicy(HEADS, RngPath(0)).learn(batch, all_sequences, RULE).kl
     assert kl > 0.0
-    for target, stepped in ((kl, True), (np.nextafter(kl, 0.0), False)):
-        learnt = TorchPolicy(HEADS, RngPath(0)).learn(batch, everyone, replace(RULE, target_kl=float(target)))
-        assert (learnt.kl, learnt.stepped) == (kl, stepped)
+    for target, is_stepped in ((kl, True), (np.nextafter(kl, 0.0), False)):
+        learning_step = TorchPolicy(HEADS, RngPath(0)).learn(
+            batch, all_sequences, replace(RULE, target_kl=float(target))
+        )
+        assert (learning_step.kl, learning_step.stepped) == (kl, is_stepped)
 
 
 def test_a_ratio_on_the_edge_of_the_clip_range_is_not_clipped():

@@ -40,15 +40,15 @@ def random_batch(key: int = 0) -> Batch:
     masks = rng.random((STEPS, ENVS, len(SIZES), max(SIZES))) < 0.6
     masks &= np.arange(max(SIZES)) < np.array(SIZES)[:, None]
     masks[..., 0, 0] = True
-    valid = np.ones((STEPS, ENVS), dtype=bool)
-    valid[3:, 1] = False
+    valid_mask = np.ones((STEPS, ENVS), dtype=bool)
+    valid_mask[3:, 1] = False
     numbers = {name: rng.standard_normal((STEPS, ENVS)) for name in ("values", "advantages", "returns")}
     return Batch(
         observations=rng.standard_normal((STEPS, ENVS, WIDTH)).astype(np.float32),
         actions=np.where(masks.any(-1), masks.argmax(-1), 0),
         masks=masks,
         log_probs=-rng.random((STEPS, ENVS)) * 3,
-        valid=valid,
+        valid=valid_mask,
         **numbers,
     )
 
@@ -59,8 +59,13 @@ def layer_norm(x: np.ndarray) -> np.ndarray:
 
 def plain_step(w: dict[str, np.ndarray], x: np.ndarray, h: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, ...]:
     """The trunk for one observation of one environment, from the textbook equations of the LSTM: features, h, c."""
-    encoded = np.tanh(layer_norm(w["encoder.0.weight"] @ x + w["encoder.0.bias"]))
-    gates = w["lstm.weight_ih_l0"] @ encoded + w["lstm.bias_ih_l0"] + w["lstm.weight_hh_l0"] @ h + w["lstm.bias_hh_l0"]
+    encoded_observation = np.tanh(layer_norm(w["encoder.0.weight"] @ x + w["encoder.0.bias"]))
+    gates = (
+        w["lstm.weight_ih_l0"] @ encoded_observation
+        + w["lstm.bias_ih_l0"]
+        + w["lstm.weight_hh_l0"] @ h
+        + w["lstm.bias_hh_l0"]
+    )
     i, f, g, o = np.split(gates, 4)
     c = expit(f) * c + expit(i) * np.tanh(g)
     h = expit(o) * np.tanh(c)
@@ -69,10 +74,10 @@ def plain_step(w: dict[str, np.ndarray], x: np.ndarray, h: np.ndarray, c: np.nda
 
 def plain_logits(w: dict[str, np.ndarray], head: int, features: np.ndarray, actions: np.ndarray) -> np.ndarray:
     """Logits of one head: every head is its own group for three heads."""
-    inner = w[f"actor.{head}.inner.weight"] @ features + w[f"actor.{head}.inner.bias"]
-    for earlier in range(head):
-        inner = inner + w[f"actor.{head}.choices.{earlier}.weight"][actions[earlier]]
-    return w[f"actor.{head}.logits.weight"] @ np.tanh(inner) + w[f"actor.{head}.logits.bias"]
+    inner_layer = w[f"actor.{head}.inner.weight"] @ features + w[f"actor.{head}.inner.bias"]
+    for earlier_head in range(head):
+        inner_layer = inner_layer + w[f"actor.{head}.choices.{earlier_head}.weight"][actions[earlier_head]]
+    return w[f"actor.{head}.logits.weight"] @ np.tanh(inner_layer) + w[f"actor.{head}.logits.bias"]
 
 
 def plain_loss(policy: TorchPolicy, batch: Batch, entropy_coef: float) -> dict[str, float]:
@@ -91,10 +96,10 @@ def plain_loss(policy: TorchPolicy, batch: Batch, entropy_coef: float) -> dict[s
             entropy = 0.0
             for head, size in enumerate(SIZES):
                 logits = plain_logits(w, head, features, actions)
-                allowed = [a for a in range(size) if batch.masks[t, env, head, a]]
-                if allowed:
-                    z = sum(math.exp(logits[a]) for a in allowed)
-                    p = {a: math.exp(logits[a]) / z for a in allowed}
+                allowed_actions = [a for a in range(size) if batch.masks[t, env, head, a]]
+                if allowed_actions:
+                    z = sum(math.exp(logits[a]) for a in allowed_actions)
+                    p = {a: math.exp(logits[a]) / z for a in allowed_actions}
                     log_prob += math.log(p[int(actions[head])])
                     entropy -= sum(q * math.log(q) for q in p.values())
             critic = np.tanh(w["critic.0.weight"] @ features + w["critic.0.bias"])
@@ -139,17 +144,17 @@ def test_learning_equals_adam_with_clipped_gradients(max_norm: float):
             state = policy.state()["optimiser"]["state"]
             moments = {i: {k: torch.from_numpy(v.copy()) for k, v in state[i].items()} for i in state}
             twin.load_state_dict({**twin.state_dict(), "state": moments})
-        chosen = {name: part[:, sequences] for name, part in tensors(batch).items()}
-        grads = torch.autograd.grad(policy.loss(chosen, rule)["loss"], list(policy._tensors.values()))
+        chosen_parts = {name: part[:, sequences] for name, part in tensors(batch).items()}
+        grads = torch.autograd.grad(policy.loss(chosen_parts, rule)["loss"], list(policy._tensors.values()))
         for parameter, grad in zip(parameters, grads, strict=True):
             parameter.grad = grad
         norm = float(torch.nn.utils.clip_grad_norm_(parameters, max_norm))
         twin.step()
-        learnt = policy.learn(batch, sequences, rule)
-        assert learnt.stepped
-        assert learnt.grad_norm == pytest.approx(norm)
-        for mine, theirs in zip(policy.weights.values(), parameters, strict=True):
-            np.testing.assert_allclose(mine, theirs.detach().numpy(), rtol=1e-5, atol=1e-7)
+        learning_step = policy.learn(batch, sequences, rule)
+        assert learning_step.stepped
+        assert learning_step.grad_norm == pytest.approx(norm)
+        for own_weight, torch_weight in zip(policy.weights.values(), parameters, strict=True):
+            np.testing.assert_allclose(own_weight, torch_weight.detach().numpy(), rtol=1e-5, atol=1e-7)
     assert policy.steps == 3
 
 
@@ -173,7 +178,7 @@ def test_computing_values_does_not_change_the_memory():
     assert not memory.any()
 
     class AllValid:
-        def mask(self, head: int, chosen: np.ndarray) -> np.ndarray:
+        def mask(self, head: int, choices: np.ndarray) -> np.ndarray:
             return np.ones((ENVS, SIZES[head]), dtype=bool)
 
     assert policy.decide(observations, memory, AllValid(), None).values.tolist() == values.tolist()
@@ -197,10 +202,10 @@ def test_the_reported_use_of_heads_equals_a_plain_computation():
     for head, use in enumerate(heads):
         shares = []
         for t, env in np.argwhere(batch.valid).tolist():
-            allowed = np.flatnonzero(batch.masks[t, env, head])
-            if len(allowed) > 1:
-                p = torch.softmax(logits[t, env, head, allowed], 0)
-                shares.append(-float((p * p.log()).sum()) / math.log(len(allowed)))
+            allowed_actions = np.flatnonzero(batch.masks[t, env, head])
+            if len(allowed_actions) > 1:
+                p = torch.softmax(logits[t, env, head, allowed_actions], 0)
+                shares.append(-float((p * p.log()).sum()) / math.log(len(allowed_actions)))
         assert use.learnable == pytest.approx(len(shares) / int(batch.valid.sum()))
         assert use.entropy == (pytest.approx(sum(shares) / len(shares), abs=1e-6) if shares else None)
         assert (use.learnable > 0) == (head != 1)
@@ -211,8 +216,10 @@ def test_unused_heads_keep_their_weights():
     batch = random_batch()
     batch.masks[:, :, 2] = False
     update(policy, batch, entropy_coef=0.01)
-    unmoved = {name for name, weight in fresh_policy().weights.items() if np.array_equal(weight, policy.weights[name])}
-    assert unmoved == {name for name in policy.weights if name.startswith("actor.2.")}
+    unchanged_weights = {
+        name for name, weight in fresh_policy().weights.items() if np.array_equal(weight, policy.weights[name])
+    }
+    assert unchanged_weights == {name for name in policy.weights if name.startswith("actor.2.")}
 
 
 def test_the_update_stops_when_the_target_kl_is_exceeded():
@@ -224,11 +231,11 @@ def test_the_update_stops_when_the_target_kl_is_exceeded():
     assert stopped.stopped_by_kl
     assert 1 <= stopped.epochs_done < 50
     assert policy.steps == stopped.epochs_done
-    frozen = fresh_policy()
+    frozen_policy = fresh_policy()
     batch.log_probs[batch.valid] += 1.0  # already beyond the target: not one step
-    no_step = update(frozen, batch, **stops)
+    no_step = update(frozen_policy, batch, **stops)
     assert (no_step.stopped_by_kl, no_step.epochs_done, no_step.grad_norm) == (True, 0, None)
-    assert all(np.array_equal(weight, fresh_policy().weights[name]) for name, weight in frozen.weights.items())
+    assert all(np.array_equal(weight, fresh_policy().weights[name]) for name, weight in frozen_policy.weights.items())
 
 
 def test_a_non_finite_gradient_is_not_applied():

@@ -27,9 +27,9 @@ GPU_AND_CPU = Lane(name="cuda:1+cpu:0", devices=("cuda:1", "cpu:0"), uuids=("GPU
 @pytest.mark.parametrize("lane", [GPU, GPU_AND_CPU], ids=lambda lane: lane.name)
 def test_a_worker_accepts_only_the_gpus_of_its_lane(lane: Lane) -> None:
     check_gpus(lane, ["GPU-b"])
-    for visible in ([], ["GPU-a"], ["GPU-b", "GPU-a"]):
+    for visible_gpus in ([], ["GPU-a"], ["GPU-b", "GPU-a"]):
         with pytest.raises(WrongDevice, match="is GPU-b, but torch sees"):
-            check_gpus(lane, visible)
+            check_gpus(lane, visible_gpus)
 
 
 @pytest.mark.parametrize(

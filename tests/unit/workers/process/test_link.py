@@ -75,19 +75,19 @@ def test_progress_of_fast_steps_is_reported_at_intervals() -> None:
     link.run = spec.ref
     steps_heard = list[int]()
     steps = 0
-    began = time.monotonic()
+    begin_s = time.monotonic()
     try:
-        on_step = _progress(link, spec, 1, "train")
-        while len(steps_heard) < 5 and time.monotonic() - began < PATIENCE_S:
+        report_step = _progress(link, spec, 1, "train")
+        while len(steps_heard) < 5 and time.monotonic() - begin_s < PATIENCE_S:
             steps += 1
-            on_step(steps)
-            steps_heard += [received.message.step for received in hub.poll(0) if isinstance(received, Received)]
+            report_step(steps)
+            steps_heard += [report.message.step for report in hub.poll(0) if isinstance(report, Received)]
         assert len(steps_heard) == 5
         assert sorted(set(steps_heard)) == steps_heard
-        assert time.monotonic() - began >= 4 * _BETWEEN_REPORTS_S
+        assert time.monotonic() - begin_s >= 4 * _BETWEEN_REPORTS_S
         hub.send("w00/1", Cancel(run_name=spec.ref.name, reason="enough"))
         with pytest.raises(_Cancelled, match="enough"):
-            any(on_step(steps) for _ in iter(lambda: time.monotonic() - began < PATIENCE_S, False))
+            any(report_step(steps) for _ in iter(lambda: time.monotonic() - begin_s < PATIENCE_S, False))
     finally:
         link.close(finished=False)
         hub.close()

@@ -31,7 +31,7 @@ def run(session: Session, tmp_path) -> tuple[list[EpisodeRecord], EvaluationReco
 
 
 def outcomes(episodes: Sequence[EvaluatedEpisode]) -> list[float]:
-    return [played.result.outcome for played in episodes]
+    return [episode.result.outcome for episode in episodes]
 
 
 def digests(session: Session, tmp_path) -> list[str]:
@@ -72,16 +72,18 @@ def test_the_kind_of_task_sets_the_smallest_divisor_of_observations() -> None:
     agent = make_session().agent
     assert agent is not None
     agent.observations.merge(np.zeros((5, agent.spec.observation_width)))
-    for moved, normalised in ((1.0, OBSERVATION_CLIP), (0.5, OBSERVATION_CLIP / 2), (2.0, OBSERVATION_CLIP)):
-        row = np.full((1, agent.spec.observation_width), moved, dtype=np.float32)
-        assert agent.observations.normalise(row) == pytest.approx(normalised)
+    for value, expected_value in ((1.0, OBSERVATION_CLIP), (0.5, OBSERVATION_CLIP / 2), (2.0, OBSERVATION_CLIP)):
+        row = np.full((1, agent.spec.observation_width), value, dtype=np.float32)
+        assert agent.observations.normalise(row) == pytest.approx(expected_value)
 
 
 @pytest.mark.parametrize("op", Op)
 def test_the_bias_setting_of_an_op_changes_only_its_initial_bias(op: Op) -> None:
     changes = ({}, {f"bias_{op.name.lower()}": -20.0})
-    plain, biased = (make_session(policy=change).agent.policy.weights["actor.0.logits.bias"] for change in changes)
-    assert np.flatnonzero(biased != plain).tolist() == [op]
+    plain_bias, changed_bias = (
+        make_session(policy=change).agent.policy.weights["actor.0.logits.bias"] for change in changes
+    )
+    assert np.flatnonzero(changed_bias != plain_bias).tolist() == [op]
 
 
 def test_a_worker_keeps_no_state_between_runs(reference, tmp_path) -> None:
@@ -101,28 +103,36 @@ def test_an_evaluation_plays_the_planned_hosts(tmp_path) -> None:
 
     More hosts change no training, and none of the first hosts.
     """
-    (two_trained, two), (five_trained, five) = (run(make_session(eval_episodes=n), tmp_path) for n in (2, 5))
-    sampled = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
-    greedy = [(0, 0), (0, 1)]
-    hosts = {(played.actions, played.episode, played.result.env): played.result for played in five.episodes}
+    (two_trained, evaluation_of_two), (five_trained, evaluation_of_five) = (
+        run(make_session(eval_episodes=n), tmp_path) for n in (2, 5)
+    )
+    sampled_positions = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]
+    greedy_positions = [(0, 0), (0, 1)]
+    hosts = {
+        (episode.actions, episode.episode, episode.result.env): episode.result
+        for episode in evaluation_of_five.episodes
+    }
     assert list(hosts) == [
-        *(("sampled", *position) for position in sampled),
-        *(("greedy", *position) for position in greedy),
+        *(("sampled", *position) for position in sampled_positions),
+        *(("greedy", *position) for position in greedy_positions),
     ]
-    assert all(hosts[played.actions, played.episode, played.result.env] == played.result for played in two.episodes)
+    assert all(
+        hosts[episode.actions, episode.episode, episode.result.env] == episode.result
+        for episode in evaluation_of_two.episodes
+    )
     assert [record.digest for record in two_trained] == [record.digest for record in five_trained]
-    _, waiting = run(make_session(controller="wait", eval_episodes=1), tmp_path)
-    assert [played.actions for played in waiting.episodes] == ["sampled"]
+    _, wait_evaluation = run(make_session(controller="wait", eval_episodes=1), tmp_path)
+    assert [episode.actions for episode in wait_evaluation.episodes] == ["sampled"]
 
 
 def test_a_saved_policy_repeats_its_evaluation(tmp_path) -> None:
     _, evaluation = run(make_session(), tmp_path)
     path = tmp_path / evaluation.policy_file
-    _, repeated, _ = evaluate_file(path, question(path))
-    assert outcomes(repeated) == outcomes(evaluation.episodes)
-    assert [played.rewards for played in repeated] == [played.rewards for played in evaluation.episodes]
-    _, with_other_seed, _ = evaluate_file(path, msgspec.structs.replace(question(path), rng_seed=99))
-    assert outcomes(with_other_seed) != outcomes(evaluation.episodes)
+    _, repeated_episodes, _ = evaluate_file(path, question(path))
+    assert outcomes(repeated_episodes) == outcomes(evaluation.episodes)
+    assert [episode.rewards for episode in repeated_episodes] == [episode.rewards for episode in evaluation.episodes]
+    _, reseeded_episodes, _ = evaluate_file(path, msgspec.structs.replace(question(path), rng_seed=99))
+    assert outcomes(reseeded_episodes) != outcomes(evaluation.episodes)
 
 
 @pytest.mark.parametrize(
@@ -162,9 +172,9 @@ def test_the_last_executed_decision_gets_the_penalty_for_divergence(monkeypatch)
             env._banks[0][0].host.values[0] = float("nan")
         return decide(view, uniforms)
 
-    def listens(rewards, done_mask, cut) -> None:
+    def listens(rewards, done_mask, cut_episodes) -> None:
         rewards_heard.append((rewards.copy(), done_mask.copy()))
-        reward(rewards, done_mask, cut)
+        reward(rewards, done_mask, cut_episodes)
 
     monkeypatch.setattr(decider, "decide", breaks)
     monkeypatch.setattr(decider, "reward", listens)
@@ -173,9 +183,9 @@ def test_the_last_executed_decision_gets_the_penalty_for_divergence(monkeypatch)
     none_done = [False, False]
     first_done = [True, False]
     both_done = [True, True]
-    assert [done.tolist() for _, done in rewards_heard] == [none_done] * 2 + [first_done] + [none_done] * 4 + [
-        both_done
-    ]
+    assert [done_flags.tolist() for _, done_flags in rewards_heard] == [none_done] * 2 + [first_done] + [
+        none_done
+    ] * 4 + [both_done]
     assert rewards_heard[2][0][0] < -9.0
     assert [(env_result.steps, env_result.failed) for env_result in result.envs] == [(3, True), (8, False)]
     session.agent.finish_episode(0)
@@ -201,8 +211,8 @@ def settings_at_their_bounds() -> Iterator[tuple[str, str, float]]:
 @pytest.mark.parametrize(("part", "key", "value"), list(settings_at_their_bounds()))
 def test_an_episode_can_be_trained_at_the_bounds_of_every_setting(part: str, key: str, value: float) -> None:
     settings = make_session().spec.settings
-    changed: Any = msgspec.structs.replace(getattr(settings, part), **{key: value})
-    session = make_session(steps=3, episodes=1, settings=msgspec.structs.replace(settings, **{part: changed}))
+    changed_part: Any = msgspec.structs.replace(getattr(settings, part), **{key: value})
+    session = make_session(steps=3, episodes=1, settings=msgspec.structs.replace(settings, **{part: changed_part}))
     record = session.train(0, quiet, quiet)
     assert record.ppo is not None
     assert all(env.steps > 0 for env in record.envs)

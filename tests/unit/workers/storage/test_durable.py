@@ -67,10 +67,10 @@ def test_a_run_resumed_at_any_point_equals_an_undisturbed_run(milestone: int, wh
     session = make_session(episodes=EPISODES)
     session.resume(state_bytes.from_bytes(whole.states[milestone - 1]))
     session.warm_up(quiet)
-    taken_up = rest_of(session, milestone, tmp_path)
-    assert taken_up.records == whole.records[milestone:]
-    assert taken_up.states == whole.states[milestone:]
-    assert taken_up.evaluation == whole.evaluation
+    resumed_run = rest_of(session, milestone, tmp_path)
+    assert resumed_run.records == whole.records[milestone:]
+    assert resumed_run.states == whole.states[milestone:]
+    assert resumed_run.evaluation == whole.evaluation
 
 
 @pytest.mark.parametrize("item", ["policy", "optimiser", "observations", "returns"])
@@ -78,10 +78,12 @@ def test_every_item_of_a_checkpoint_affects_the_resumed_run(item: str, whole: Wh
     """Each is put back to where a fresh run has it: the next two episodes must differ."""
     milestone = 2
     state = state_bytes.from_bytes(whole.states[milestone - 1])
-    fresh = make_session(episodes=EPISODES).state()
-    assert fresh is not None
-    assert set(state["agent"]) == set(fresh["agent"]) == {"spec", "policy", "optimiser", "observations", "returns"}
-    state["agent"][item] = fresh["agent"][item]
+    fresh_state = make_session(episodes=EPISODES).state()
+    assert fresh_state is not None
+    assert (
+        set(state["agent"]) == set(fresh_state["agent"]) == {"spec", "policy", "optimiser", "observations", "returns"}
+    )
+    state["agent"][item] = fresh_state["agent"][item]
     session = make_session(episodes=EPISODES)
     session.resume(state)
     digests = [timeless(session.train(episode, quiet, quiet)).digest for episode in range(milestone, EPISODES)]
@@ -100,9 +102,9 @@ def test_equal_checkpoint_states_have_equal_bytes(whole: Whole) -> None:
     """However they came about: shared strings and lists of a state leave no trace."""
     for data in whole.states:
         assert state_bytes.to_bytes(state_bytes.from_bytes(data)) == data
-    shared = ["x" * 3]
-    unshared = {"a": list(shared), "b": ["".join(["x"] * 3)], "".join(["a", "b"]): 1}
-    assert state_bytes.to_bytes({"a": shared, "b": shared, "ab": 1}) == state_bytes.to_bytes(unshared)
+    shared_list = ["x" * 3]
+    unshared_state = {"a": list(shared_list), "b": ["".join(["x"] * 3)], "".join(["a", "b"]): 1}
+    assert state_bytes.to_bytes({"a": shared_list, "b": shared_list, "ab": 1}) == state_bytes.to_bytes(unshared_state)
 
 
 def test_a_state_of_another_run_is_refused(whole: Whole) -> None:
@@ -123,32 +125,32 @@ REF = make_session().spec.ref
 
 def generations(experiment_dir: Path, *data: bytes) -> tuple[Checkpoint, ...]:
     """Milestones 1, 2, … written one after the other; newest first."""
-    written = [durable.store(experiment_dir, REF, milestone, item) for milestone, item in enumerate(data, start=1)]
-    return tuple(reversed(written))
+    checkpoints = [durable.store(experiment_dir, REF, milestone, item) for milestone, item in enumerate(data, start=1)]
+    return tuple(reversed(checkpoints))
 
 
 def listing(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def take_up(experiment_dir: Path, offered: tuple[Checkpoint, ...]) -> tuple[int, list[bytes], tuple[str, ...]]:
-    loaded: list[bytes] = []
-    milestone, damaged = durable.take_up(experiment_dir, REF, offered, loaded.append)
-    return milestone, loaded, damaged
+def take_up(experiment_dir: Path, checkpoints: tuple[Checkpoint, ...]) -> tuple[int, list[bytes], tuple[str, ...]]:
+    loaded_states: list[bytes] = []
+    milestone, damage_reports = durable.take_up(experiment_dir, REF, checkpoints, loaded_states.append)
+    return milestone, loaded_states, damage_reports
 
 
 def test_two_generations_of_checkpoints_are_kept(tmp_path: Path) -> None:
-    written = generations(tmp_path, *(bytes([milestone]) for milestone in range(1, 13)))
+    checkpoints = generations(tmp_path, *(bytes([milestone]) for milestone in range(1, 13)))
     assert listing(tmp_path) == ["checkpoints/a/0/11.pt", "checkpoints/a/0/12.pt"]
-    assert take_up(tmp_path, written) == (12, [bytes([12])], ())
+    assert take_up(tmp_path, checkpoints) == (12, [bytes([12])], ())
 
 
 def test_a_replaced_worker_does_not_overwrite_files_of_its_successor(tmp_path: Path) -> None:
     """One that was taken for lost comes back, and writes and removes what it would have."""
-    overwritten = durable.store(tmp_path, REF, 5, b"first")
+    overwritten_checkpoint = durable.store(tmp_path, REF, 5, b"first")
     successor = [durable.store(tmp_path, REF, milestone, b"again", 2) for milestone in (5, 6)]
-    late = [durable.store(tmp_path, REF, milestone, b"a zombie's") for milestone in (5, 6, 7)]
-    assert overwritten.file == late[0].file
+    late_checkpoints = [durable.store(tmp_path, REF, milestone, b"a zombie's") for milestone in (5, 6, 7)]
+    assert overwritten_checkpoint.file == late_checkpoints[0].file
     assert take_up(tmp_path, tuple(reversed(successor))) == (6, [b"again"], ())
     durable.store(tmp_path, REF, 9, b"later", 3)
     assert [path.name for path in tmp_path.rglob("*.pt")] == ["9.3.pt"]
@@ -156,32 +158,32 @@ def test_a_replaced_worker_does_not_overwrite_files_of_its_successor(tmp_path: P
 
 def test_a_checkpoint_with_a_flipped_bit_or_another_length_is_refused(whole: Whole, tmp_path: Path) -> None:
     """300 bits and 100 lengths: one sentence each, and the generation before instead."""
-    previous, newest = whole.states[:2]
-    offered = generations(tmp_path, previous, newest)
+    old_state, new_state = whole.states[:2]
+    checkpoints = generations(tmp_path, old_state, new_state)
     draw = random.Random(4)
-    damaged = [(newest + b"x", f"has more than {len(newest)} bytes; {len(newest)} were recorded")]
-    for bit in draw.sample(range(8 * len(newest)), 300):
+    damages = [(new_state + b"x", f"has more than {len(new_state)} bytes; {len(new_state)} were recorded")]
+    for bit in draw.sample(range(8 * len(new_state)), 300):
         place, bit_in_byte = divmod(bit, 8)
-        damaged.append(
-            (newest[:place] + bytes([newest[place] ^ 1 << bit_in_byte]) + newest[place + 1 :], "has sha256 ")
+        damages.append(
+            (new_state[:place] + bytes([new_state[place] ^ 1 << bit_in_byte]) + new_state[place + 1 :], "has sha256 ")
         )
-    lengths = (0, 1, len(newest) - 1, *draw.sample(range(len(newest)), 100))
-    damaged += [(newest[:length], f"has {length} bytes; {len(newest)} were recorded") for length in lengths]
-    for data, complaint in damaged:
-        (tmp_path / offered[0].file).write_bytes(data)
-        milestone, loaded, (sentence,) = take_up(tmp_path, offered)
-        assert (milestone, loaded) == (1, [previous])
+    lengths = (0, 1, len(new_state) - 1, *draw.sample(range(len(new_state)), 100))
+    damages += [(new_state[:length], f"has {length} bytes; {len(new_state)} were recorded") for length in lengths]
+    for data, complaint in damages:
+        (tmp_path / checkpoints[0].file).write_bytes(data)
+        milestone, loaded_states, (sentence,) = take_up(tmp_path, checkpoints)
+        assert (milestone, loaded_states) == (1, [old_state])
         assert sentence.startswith(f"checkpoints/a/0/2.pt {complaint}")
 
 
 def test_a_run_without_an_intact_checkpoint_starts_from_the_beginning(tmp_path: Path) -> None:
-    offered = generations(tmp_path, b"one", b"two")
-    (tmp_path / offered[0].file).unlink()
-    (tmp_path / offered[1].file).write_bytes(b"0ne")
-    milestone, loaded, damaged = take_up(tmp_path, offered)
-    assert (milestone, loaded) == (0, [])
-    assert damaged[0] == "checkpoints/a/0/2.pt cannot be read: No such file or directory"
-    assert damaged[1].startswith("checkpoints/a/0/1.pt has sha256 ")
+    checkpoints = generations(tmp_path, b"one", b"two")
+    (tmp_path / checkpoints[0].file).unlink()
+    (tmp_path / checkpoints[1].file).write_bytes(b"0ne")
+    milestone, loaded_states, damage_reports = take_up(tmp_path, checkpoints)
+    assert (milestone, loaded_states) == (0, [])
+    assert damage_reports[0] == "checkpoints/a/0/2.pt cannot be read: No such file or directory"
+    assert damage_reports[1].startswith("checkpoints/a/0/1.pt has sha256 ")
     assert take_up(tmp_path, ()) == (0, [], ())
 
 
@@ -198,9 +200,9 @@ def test_a_run_without_an_intact_checkpoint_starts_from_the_beginning(tmp_path: 
     ],
 )
 def test_a_checkpoint_path_with_another_file_name_is_refused(file: str, tmp_path: Path) -> None:
-    (offered,) = generations(tmp_path, b"one")
-    milestone, loaded, (sentence,) = take_up(tmp_path, (msgspec.structs.replace(offered, file=file),))
-    assert (milestone, loaded) == (0, [])
+    (checkpoint,) = generations(tmp_path, b"one")
+    milestone, loaded_states, (sentence,) = take_up(tmp_path, (msgspec.structs.replace(checkpoint, file=file),))
+    assert (milestone, loaded_states) == (0, [])
     assert sentence == f"checkpoints/a/0/1.pt is the state file of run a/0 after episode 0, not {file!r}"
 
 
@@ -219,9 +221,9 @@ class Disk:
     def write(self, descriptor: int, data: memoryview) -> int:
         if not self.room:
             no_room_left()
-        written = self._write(descriptor, bytes(data[: min(self.room, self.at_a_time)]))
-        self.room -= written
-        return written
+        written_bytes = self._write(descriptor, bytes(data[: min(self.room, self.at_a_time)]))
+        self.room -= written_bytes
+        return written_bytes
 
 
 def no_room_left(*_args: object, **_options: object) -> None:
@@ -301,7 +303,7 @@ class Conversation:
         """The next message of `kind` (and `phase`); other signs of life are passed over, other reports fail."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
-            self._unread += [received.message for received in self._hub.poll(0.1) if isinstance(received, Received)]
+            self._unread += [event.message for event in self._hub.poll(0.1) if isinstance(event, Received)]
             while self._unread:
                 message = self._unread.pop(0)
                 if isinstance(message, kind) and phase in ("", getattr(message, "phase", "")):
@@ -317,26 +319,26 @@ def release(milestone: int) -> Release:
 def test_episodes_repeated_after_a_damaged_checkpoint_are_bit_identical(whole: Whole, tmp_path: Path) -> None:
     """The newest is damaged: the one before is taken, and what was lost is written as it was recorded."""
     spec = make_session(episodes=EPISODES).spec
-    offered = generations(tmp_path, *whole.states[:2])
-    (tmp_path / offered[0].file).write_bytes(b"rot")
+    checkpoints = generations(tmp_path, *whole.states[:2])
+    (tmp_path / checkpoints[0].file).write_bytes(b"rot")
     with Conversation(tmp_path) as worker:
-        worker.say(Assign(spec=spec, milestone=2, checkpoints=offered))
-        ready = worker.hear(Ready)
-        assert ready.milestone == 1
-        assert ready.damaged == (f"checkpoints/a/0/2.pt has 3 bytes; {offered[0].size_bytes} were recorded",)
+        worker.say(Assign(spec=spec, milestone=2, checkpoints=checkpoints))
+        ready_report = worker.hear(Ready)
+        assert ready_report.milestone == 1
+        assert ready_report.damaged == (f"checkpoints/a/0/2.pt has 3 bytes; {checkpoints[0].size_bytes} were recorded",)
         worker.say(release(1))
-        repeated = worker.hear(EpisodeFinished)
-    assert timeless(repeated.record) == whole.records[1]
-    assert repeated.checkpoint == offered[0]
+        repeated_report = worker.hear(EpisodeFinished)
+    assert timeless(repeated_report.record) == whole.records[1]
+    assert repeated_report.checkpoint == checkpoints[0]
 
 
 def test_a_checkpoint_of_another_run_is_not_loaded(whole: Whole, tmp_path: Path) -> None:
-    offered = generations(tmp_path, whole.states[0])
+    checkpoints = generations(tmp_path, whole.states[0])
     with Conversation(tmp_path) as worker:
-        worker.say(Assign(spec=make_session(episodes=EPISODES, rng_seed=6).spec, milestone=1, checkpoints=offered))
-        ready = worker.hear(Ready)
+        worker.say(Assign(spec=make_session(episodes=EPISODES, rng_seed=6).spec, milestone=1, checkpoints=checkpoints))
+        ready_report = worker.hear(Ready)
     complaint = "checkpoints/a/0/1.pt is no checkpoint of this run: it was written for a different run"
-    assert (ready.milestone, ready.damaged) == (0, (complaint,))
+    assert (ready_report.milestone, ready_report.damaged) == (0, (complaint,))
 
 
 def test_a_fixed_controller_writes_no_checkpoint(tmp_path: Path) -> None:
@@ -352,10 +354,10 @@ def test_a_fixed_controller_writes_no_checkpoint(tmp_path: Path) -> None:
 
 def test_a_cancelled_run_stops_at_the_next_step(tmp_path: Path) -> None:
     """In the middle of an episode that would last for minutes; the next run is none the worse for it."""
-    endless = make_session(steps=100_000).spec
+    endless_spec = make_session(steps=100_000).spec
     next_spec = make_session(group="b").spec
     with Conversation(tmp_path) as worker:
-        worker.say(Assign(spec=endless))
+        worker.say(Assign(spec=endless_spec))
         worker.hear(Ready)
         worker.say(release(0))
         worker.hear(Progress, phase="train")
@@ -390,9 +392,9 @@ def test_a_worker_retries_writes_until_the_disk_has_room(
         worker.say(release(2))
         worker.hear(Progress, phase="disk full")
         disk.room = ENOUGH
-        evaluated = worker.hear(Evaluated)
+        evaluation_report = worker.hear(Evaluated)
         worker.say(release(3))
     assert listing(tmp_path) == ["checkpoints/a/0/1.pt", "checkpoints/a/0/2.pt", "policies/a/0.pt"]
     undisturbed = rest_of(make_session(), 0, tmp_path)
     assert [timeless(report.record) for report in (first_report, second_report)] == undisturbed.records
-    assert timeless(evaluated.record) == undisturbed.evaluation
+    assert timeless(evaluation_report.record) == undisturbed.evaluation

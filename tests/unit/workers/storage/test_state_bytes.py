@@ -32,18 +32,18 @@ ALLOCATES = b"\x80\x02cbuiltins\nbytes\n\x8a\x07\x00\x80\xc6\xa4\x7e\x8d\x03\x85
 
 def test_truncated_or_foreign_state_bytes_are_refused() -> None:
     data = to_bytes({"empty": b"", "nested": {"tuple": (1, 2.5, None, "text")}})
-    pickled = list[bytes]()
-    _repacked(data, lambda content: pickled.append(content) or content)
-    contents = [ALLOCATES, *(pickled[0][:length] for length in range(len(pickled[0])))]
-    repacked = [_repacked(data, lambda _, content=content: content) for content in contents]
-    for foreign in (*repacked, *(data[:length] for length in range(0, len(data), 7))):
+    pickled_contents = list[bytes]()
+    _repacked(data, lambda content: pickled_contents.append(content) or content)
+    contents = [ALLOCATES, *(pickled_contents[0][:length] for length in range(len(pickled_contents[0])))]
+    repacked_archives = [_repacked(data, lambda _, content=content: content) for content in contents]
+    for foreign_bytes in (*repacked_archives, *(data[:length] for length in range(0, len(data), 7))):
         with pytest.raises(FOREIGN):
-            from_bytes(foreign)
+            from_bytes(foreign_bytes)
 
 
 def test_a_compressed_state_archive_is_refused() -> None:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("archive/data.pkl", b"\0" * (1 << 20))
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as compressed_archive:
+        compressed_archive.writestr("archive/data.pkl", b"\0" * (1 << 20))
     with pytest.raises(ValueError, match="more memory than its file size"):
         from_bytes(buffer.getvalue())

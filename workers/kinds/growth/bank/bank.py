@@ -87,19 +87,19 @@ class Bank:
         slots: tuple[str, ...],
         envs: Ints,
         settings: GrowthSettings,
-        like: Tensor,
+        template: Tensor,
         kernel: HostKernel = "torch",
     ) -> None:
-        """Create a bank on the device, and in the precision, of `like`.
+        """Create a bank on the device, and in the precision, of `template`.
 
         Raises ValueError if a blueprint or slot does not exist, and Unusable if the kernel is missing.
         """
         self.envs = envs
         self._spec = task.host
         self._rule = settings
-        self._device = like.device
-        self._dtype = like.dtype
-        self._computed = _COMPUTED_IN.get(settings.amp, like.dtype)  # in host training
+        self._device = template.device
+        self._dtype = template.dtype
+        self._computed = _COMPUTED_IN.get(settings.amp, template.dtype)  # in host training
         self._levels = tuple(task.slots.index(slot) for slot in slots)  # of the enabled slots
         self._blueprints: tuple[Blueprint, ...] = tuple(blueprint_named(name) for name in settings.blueprints)
         self.host = Stack(host_params(task.host), len(envs), self._device, self._dtype)
@@ -142,9 +142,9 @@ class Bank:
     def germinate(self, row: int, slot: int, blueprint: int, path: RngPath) -> tuple[int, int]:
         """At the next `settle`, create a seed and its gate, with zero optimiser state; return `sizes`."""
         module, gate = self.sizes(slot, blueprint)
-        of_module = (path / "seed-init").generator().random(module)
-        of_gate = (path / "gate-init").generator().random(gate)
-        self._newborn.append((self._stack(slot, blueprint), row, np.concatenate([of_module, of_gate])))
+        module_draws = (path / "seed-init").generator().random(module)
+        gate_draws = (path / "gate-init").generator().random(gate)
+        self._newborn.append((self._stack(slot, blueprint), row, np.concatenate([module_draws, gate_draws])))
         return module, gate
 
     def open_gate(self, row: int, slot: int, blueprint: int, path: RngPath) -> None:
@@ -164,17 +164,20 @@ class Bank:
 
     # --- which rows hold what ---------------------------------------------------------------------------------------
 
-    def _slot_seeds(self, table: SeedTable, slot: int, rows: Ints, on: Bools) -> SlotSeeds:
-        """Return the seeds of `slot` that are `on` [R], for the activation rows that belong to bank rows `rows` [R]."""
+    def _slot_seeds(self, table: SeedTable, slot: int, rows: Ints, on_mask: Bools) -> SlotSeeds:
+        """Return the seeds of `slot` that are on, for the activation rows that belong to bank rows `rows` [R].
+
+        `on_mask` [R]: the activation rows in which the seed is on.
+        """
         envs = self.envs[rows]
-        blueprint = np.where(on & np.isin(table.stage[envs, slot], _IN_FORWARD), table.blueprint[envs, slot], -1)
-        at = np.argsort(blueprint, kind="stable")[np.count_nonzero(blueprint < 0) :]  # group after group
-        cells = (envs[at], slot)
+        blueprint = np.where(on_mask & np.isin(table.stage[envs, slot], _IN_FORWARD), table.blueprint[envs, slot], -1)
+        row_order = np.argsort(blueprint, kind="stable")[np.count_nonzero(blueprint < 0) :]  # group after group
+        cells = (envs[row_order], slot)
         groups = []
-        for index in np.unique(blueprint[at]):
-            members = at[blueprint[at] == index]
-            frozen = table.frozen[envs[members], slot]
-            trained = self._index(~frozen) if frozen.any() else None
+        for index in np.unique(blueprint[row_order]):
+            members = row_order[blueprint[row_order] == index]
+            frozen_mask = table.frozen[envs[members], slot]
+            trained = self._index(~frozen_mask) if frozen_mask.any() else None
             groups.append(
                 SeedGroup(
                     blueprint=self._blueprints[index],
@@ -184,9 +187,9 @@ class Bank:
                 )
             )
         blend = Blend.of(table.stage[cells], table.alpha[cells], table.algorithm[cells], self.host.values)
-        all_in_order = np.array_equal(at, np.arange(len(rows)))
-        places = Places.of(self._index(at), len(rows)) if groups and not all_in_order else None
-        return SlotSeeds(tuple(groups), places, blend)
+        all_in_order = np.array_equal(row_order, np.arange(len(rows)))
+        row_places = Places.of(self._index(row_order), len(rows)) if groups and not all_in_order else None
+        return SlotSeeds(tuple(groups), row_places, blend)
 
     def _index(self, values: Ints | Bools) -> Tensor:
         """Copy an array to the device. The caller may reuse the array at once, without waiting for the device."""
@@ -205,13 +208,13 @@ class Bank:
         if self._native is not None:
             takes_part = self._forward_blueprints(table, rows) >= 0
             return self._native.train(self._grown(table, rows), takes_part, split, order)
-        held = self._forward_blueprints(table, rows)  # [n, S]
-        if held.size:
-            arranged = np.lexsort(held.T[::-1])  # the first slot's groups together
+        held_blueprints = self._forward_blueprints(table, rows)  # [n, S]
+        if held_blueprints.size:
+            row_order = np.lexsort(held_blueprints.T[::-1])  # the first slot's groups together
         else:
-            arranged = np.arange(len(rows))
+            row_order = np.arange(len(rows))
         result = np.empty((2, len(rows)))
-        result[:, arranged] = self._train_rows(table, rows[arranged], split, order[arranged]).cpu().double().numpy()
+        result[:, row_order] = self._train_rows(table, rows[row_order], split, order[row_order]).cpu().double().numpy()
         return result[0], result[1]
 
     def _grown(self, table: SeedTable, rows: Ints) -> Grown:
@@ -228,22 +231,24 @@ class Bank:
         slots = {}
         for slot, level in enumerate(self._levels):
             seeds = self._slot_seeds(table, slot, rows, np.ones(len(rows), dtype=bool))
-            unused = self._gate_size(slot) if seeds.blend.ungated is None else 0  # parameters of gates
-            loans = [group.stack.borrow(group.members, group.trained, unused) for group in seeds.groups]
+            unused_parameters = self._gate_size(slot) if seeds.blend.ungated is None else 0  # parameters of gates
+            loans = [group.stack.borrow(group.members, group.trained, unused_parameters) for group in seeds.groups]
             slots[level] = seeds, loans
         host = self.host.borrow(index, None)
         statistics = [BatchStatistics(s.mean[index], s.var[index]) for s in self.statistics]
         scaling = self._scaling(index, host, slots)
-        measured = self._sgd(Epoch(split, self._index(order), host, statistics, slots, scaling))
+        losses = self._sgd(Epoch(split, self._index(order), host, statistics, slots, scaling))
         self.host.give_back(index, host)
         if self.loss_scales is not None and scaling is not None:
             self.loss_scales.give_back(index, scaling.scales)
-        for mine, theirs in zip(self.statistics, statistics, strict=True):
-            put_rows(index, [(mine.mean, theirs.mean), (mine.var, theirs.var)])
+        for own_statistics, trained_statistics in zip(self.statistics, statistics, strict=True):
+            put_rows(
+                index, [(own_statistics.mean, trained_statistics.mean), (own_statistics.var, trained_statistics.var)]
+            )
         for seeds, loans in slots.values():
-            for group, borrowed in zip(seeds.groups, loans, strict=True):
-                group.stack.give_back(group.members, borrowed)
-        return measured
+            for group, loan in zip(seeds.groups, loans, strict=True):
+                group.stack.give_back(group.members, loan)
+        return losses
 
     def _scaling(
         self, rows: Tensor, host: Borrowed, slots: dict[int, tuple[SlotSeeds, list[Borrowed]]]
@@ -253,11 +258,11 @@ class Bank:
             return None
         count = len(rows)
         loans = [host]
-        places = [Places.of(torch.arange(count, device=self._device), count)]
+        env_places = [Places.of(torch.arange(count, device=self._device), count)]
         for seeds, loans_of_slot in slots.values():
             loans += loans_of_slot
-            places += seeds.places_of_groups(count)
-        return Scaling(self.loss_scales.borrow(rows), loans, places)
+            env_places += seeds.places_of_groups(count)
+        return Scaling(self.loss_scales.borrow(rows), loans, env_places)
 
     def _sgd(self, epoch: Epoch) -> Tensor:
         """Train all minibatches; return mean loss and accuracy in percent, [2, n], computed once at the end."""
@@ -265,26 +270,27 @@ class Bank:
         order = epoch.order
         hosts = Optimiser([epoch.host], SGD(rule.host_lr, rule.momentum, rule.weight_decay, rule.max_grad_norm))
         loans = list[Borrowed]()
-        for _, own in epoch.slots.values():
-            loans += own
+        for _, loans_of_slot in epoch.slots.values():
+            loans += loans_of_slot
         seeds = Optimiser(loans, SGD(rule.seed_lr, rule.momentum, 0.0, rule.max_grad_norm))
         images = epoch.split.images(self._computed)
         labels = epoch.split.y[order]  # [n, N]
         results: list[tuple[Tensor, Tensor]] = []
-        for at in range(0, order.shape[1], rule.batch_size):
-            batch = order[:, at : at + rule.batch_size]  # [n, B]
-            targets = labels[:, at : at + rule.batch_size]  # [n, B]
+        for begin in range(0, order.shape[1], rule.batch_size):
+            batch = order[:, begin : begin + rule.batch_size]  # [n, B]
+            targets = labels[:, begin : begin + rule.batch_size]  # [n, B]
             with torch.enable_grad():
                 host = epoch.host.params()
-                held = {
-                    level: Slot(own, [loan.params() for loan in lent]) for level, (own, lent) in epoch.slots.items()
+                parameters = {
+                    level: Slot(loans_of_slot, [loan.params() for loan in lent_loans])
+                    for level, (loans_of_slot, lent_loans) in epoch.slots.items()
                 }
                 logits = network.logits(
                     side_by_side(images, batch),
                     self._spec,
                     [host] * (self._spec.levels + 1),
                     epoch.statistics,
-                    held,
+                    parameters,
                     training=True,
                 )
                 loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
@@ -298,13 +304,13 @@ class Bank:
                 hosts.step(grads[:1])
                 seeds.step(grads[1:])
             else:
-                taken = epoch.scaling.unscale(grads)
-                hosts.step(grads[:1], taken[:1])
-                seeds.step(grads[1:], taken[1:])
+                finite_rows = epoch.scaling.unscale(grads)
+                hosts.step(grads[:1], finite_rows[:1])
+                seeds.step(grads[1:], finite_rows[1:])
             results.append((loss.detach(), logits.detach()))
-        losses, every = (torch.cat(parts, 1) for parts in zip(*results, strict=True))  # [n, N], [n, N, classes]
-        correct = (every.argmax(2) == labels).to(self._dtype)
-        return torch.stack([losses.mean(1), 100.0 * correct.mean(1)])
+        losses, all_logits = (torch.cat(parts, 1) for parts in zip(*results, strict=True))  # [n, N], [n, N, classes]
+        is_correct = (all_logits.argmax(2) == labels).to(self._dtype)
+        return torch.stack([losses.mean(1), 100.0 * is_correct.mean(1)])
 
     # --- measuring --------------------------------------------------------------------------------------------------
 
@@ -316,39 +322,39 @@ class Bank:
         """
         self.settle()
         envs = self.envs[rows]
-        acting = np.isin(table.stage[envs], _IN_FORWARD[1:]) & (table.alpha[envs] > 0.0)  # [n, S]
-        plan = plan_pass(acting, ablate)
+        acting_mask = np.isin(table.stage[envs], _IN_FORWARD[1:]) & (table.alpha[envs] > 0.0)  # [n, S]
+        plan = plan_pass(acting_mask, ablate)
         if self._native is not None:
-            right, losses = self._native.measure(self._grown(table, rows), acting, plan, split)
+            correct_counts, losses = self._native.measure(self._grown(table, rows), acting_mask, plan, split)
         else:
-            right, losses = self._measured(table, rows, acting, plan, split)
+            correct_counts, losses = self._measured(table, rows, acting_mask, plan, split)
         samples = len(split.y)
-        percent = 100.0 * right / samples
+        percent = 100.0 * correct_counts / samples
         return PassResult(
             plan=plan,
-            active=acting,
+            active=acting_mask,
             accuracy=percent,
             real_accuracy=percent[plan.real_rows()],
             loss=losses / samples,
         )
 
     def _measured(
-        self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass, split: DeviceSplit
+        self, table: SeedTable, rows: Ints, acting_mask: Bools, plan: Pass, split: DeviceSplit
     ) -> tuple[Ints, Floats]:
         """Return each plan row's number of correct answers, and the real networks' losses [n] summed over samples."""
-        hosts, moments, slots = self._measured_parts(table, rows, acting, plan)
-        real = self._index(plan.real_rows())
-        correct = torch.zeros(len(plan.keys), device=self._device, dtype=torch.int64)
+        hosts, moments, slots = self._measured_parts(table, rows, acting_mask, plan)
+        real_rows = self._index(plan.real_rows())
+        correct_counts = torch.zeros(len(plan.keys), device=self._device, dtype=torch.int64)
         loss = torch.zeros(len(rows), device=self._device, dtype=self._dtype)
         images = split.images(self._dtype)
-        at_once = self._samples_at_once(split, [len(level.mean) for level in moments])
-        for x, y in zip(torch.split(images, at_once), torch.split(split.y, at_once), strict=True):
+        batch_size = self._samples_at_once(split, [len(level.mean) for level in moments])
+        for x, y in zip(torch.split(images, batch_size), torch.split(split.y, batch_size), strict=True):
             logits = network.logits(x[:, :, :, None], self._spec, hosts, moments, slots, training=False)
-            correct += (logits.argmax(2) == y).sum(1)
-            own = logits.index_select(0, real).flatten(0, 1)  # of the real networks
-            loss += F.cross_entropy(own, y.repeat(len(rows)), reduction="none").view(len(rows), -1).sum(1)
-        results = torch.cat([correct.double(), loss.double()]).cpu().numpy()
-        return results[: len(correct)].astype(np.int64), results[len(correct) :]
+            correct_counts += (logits.argmax(2) == y).sum(1)
+            own_logits = logits.index_select(0, real_rows).flatten(0, 1)  # of the real networks
+            loss += F.cross_entropy(own_logits, y.repeat(len(rows)), reduction="none").view(len(rows), -1).sum(1)
+        results = torch.cat([correct_counts.double(), loss.double()]).cpu().numpy()
+        return results[: len(correct_counts)].astype(np.int64), results[len(correct_counts) :]
 
     def _samples_at_once(self, split: DeviceSplit, hosts: list[int]) -> int:
         """Return how many samples fit one forward pass; `hosts`: number per level. Depends only on shapes and device.
@@ -356,19 +362,19 @@ class Bank:
         The widest tensor is an image unfolded for a convolution, or the convolution's output. In the first level all
         hosts share the unfolded image.
         """
-        _, into, height, width = split.x.shape
-        widest = self._spec.kernel**2 * into * height * width
+        _, in_channels, height, width = split.x.shape
+        widest_layer = self._spec.kernel**2 * in_channels * height * width
         for level, count in enumerate(hosts):
-            halved = min(level, self._spec.pools)
-            pixels = (height >> halved) * (width >> halved)
-            out = channels(self._spec, level)
-            unfolded = self._spec.kernel**2 * into if level else 0
-            widest = max(widest, count * pixels * max(unfolded, out))
-            into = out
-        return max(1, _device.room(self._device) // (widest * split.x.element_size()))
+            halvings = min(level, self._spec.pools)
+            pixels = (height >> halvings) * (width >> halvings)
+            out_channels = channels(self._spec, level)
+            unfolded_size = self._spec.kernel**2 * in_channels if level else 0
+            widest_layer = max(widest_layer, count * pixels * max(unfolded_size, out_channels))
+            in_channels = out_channels
+        return max(1, _device.room(self._device) // (widest_layer * split.x.element_size()))
 
     def _measured_parts(
-        self, table: SeedTable, rows: Ints, acting: Bools, plan: Pass
+        self, table: SeedTable, rows: Ints, acting_mask: Bools, plan: Pass
     ) -> tuple[list[Params], list[BatchStatistics], dict[int, Slot]]:
         """Return host parameters (per level and for the head), moments per level, and the seeds behind each slot.
 
@@ -377,18 +383,18 @@ class Bank:
         hosts: list[Params] = []
         moments: list[BatchStatistics] = []
         slots: dict[int, Slot] = {}
-        current = np.arange(len(rows), dtype=np.int64)  # position in `rows` of each activation row
-        for level, running in enumerate(self.statistics):
-            index = self._index(rows[current])
+        parent_rows = np.arange(len(rows), dtype=np.int64)  # position in `rows` of each activation row
+        for level, running_statistics in enumerate(self.statistics):
+            index = self._index(rows[parent_rows])
             hosts.append(self.host.read(index))
-            moments.append(BatchStatistics(running.mean[index], running.var[index]))
+            moments.append(BatchStatistics(running_statistics.mean[index], running_statistics.var[index]))
             if level in self._levels:
                 slot = self._levels.index(level)
                 widening = plan.slots[slot]
-                current = widening.env
-                seeds = self._slot_seeds(table, slot, rows[current], widening.on & acting[current, slot])
+                parent_rows = widening.env
+                seeds = self._slot_seeds(table, slot, rows[parent_rows], widening.on & acting_mask[parent_rows, slot])
                 params = [group.stack.read(group.members) for group in seeds.groups]
                 parents = self._index(widening.parent) if widening.widens else None
                 slots[level] = Slot(seeds, params, parents)
-        hosts.append(self.host.read(self._index(rows[current])))
+        hosts.append(self.host.read(self._index(rows[parent_rows])))
         return hosts, moments, slots

@@ -40,8 +40,8 @@ class Pass:
 
     def real_rows(self) -> Ints:
         """Return [n], the final row of every environment's real network."""
-        full = (1 << self.n_slots) - 1
-        return np.flatnonzero((self.keys & full) == full)
+        all_slots = (1 << self.n_slots) - 1
+        return np.flatnonzero((self.keys & all_slots) == all_slots)
 
 
 def wanted(active: Bools) -> tuple[Ints, Bools]:
@@ -51,20 +51,20 @@ def wanted(active: Bools) -> tuple[Ints, Bools]:
     """
     n_envs, n_slots = active.shape
     bits = 1 << np.arange(n_slots, dtype=np.int64)
-    full = (1 << n_slots) - 1
+    all_slots = (1 << n_slots) - 1
     mask = (active * bits).sum(1, dtype=np.int64)  # [E] every active seed
     pairs = [(1 << i) | (1 << j) for i, j in combinations(range(n_slots), 2)]
-    on_sets = [0, *bits.tolist(), *pairs]  # only these on
-    codes = np.empty((n_envs, 1 + n_slots + len(on_sets)), dtype=np.int64)
-    valid = np.zeros(codes.shape, dtype=bool)
-    codes[:, 0] = full
-    valid[:, 0] = True
-    codes[:, 1 : 1 + n_slots] = full & ~bits
-    valid[:, 1 : 1 + n_slots] = active
-    only = np.array(on_sets, dtype=np.int64)
-    codes[:, 1 + n_slots :] = (full & ~mask)[:, None] | only
-    valid[:, 1 + n_slots :] = (only & ~mask[:, None]) == 0
-    return codes, valid
+    slot_sets = [0, *bits.tolist(), *pairs]  # only these on
+    codes = np.empty((n_envs, 1 + n_slots + len(slot_sets)), dtype=np.int64)
+    valid_mask = np.zeros(codes.shape, dtype=bool)
+    codes[:, 0] = all_slots
+    valid_mask[:, 0] = True
+    codes[:, 1 : 1 + n_slots] = all_slots & ~bits
+    valid_mask[:, 1 : 1 + n_slots] = active
+    set_codes = np.array(slot_sets, dtype=np.int64)
+    codes[:, 1 + n_slots :] = (all_slots & ~mask)[:, None] | set_codes
+    valid_mask[:, 1 + n_slots :] = (set_codes & ~mask[:, None]) == 0
+    return codes, valid_mask
 
 
 def plan_pass(active: Bools, ablate: bool) -> Pass:
@@ -78,28 +78,28 @@ def plan_pass(active: Bools, ablate: bool) -> Pass:
 @lru_cache(maxsize=64)  # consecutive epochs mostly have the same seeds on
 def _plan(activity: bytes, n_envs: int, n_slots: int, ablate: bool) -> Pass:
     active = np.frombuffer(activity, dtype=np.bool_).reshape(n_envs, n_slots)
-    codes, valid = wanted(active)
+    codes, valid_mask = wanted(active)
     if not ablate:
         codes = codes[:, :1]
-        valid = valid[:, :1]
-    full = (1 << n_slots) - 1
-    before = np.arange(n_envs, dtype=np.int64) << n_slots  # rows so far, identified by env << S | decided bits
-    keys = np.unique((before[:, None] | codes)[valid])
-    code = keys & full
+        valid_mask = valid_mask[:, :1]
+    all_slots = (1 << n_slots) - 1
+    keys_before = np.arange(n_envs, dtype=np.int64) << n_slots  # rows so far, identified by env << S | decided bits
+    keys = np.unique((keys_before[:, None] | codes)[valid_mask])
+    code = keys & all_slots
     env = keys >> n_slots
     slots = []
     for slot in range(n_slots):
         # Bits of later slots are not decided yet: rows that agree so far are one row.
         decided_before = (1 << slot) - 1
-        decided = (2 << slot) - 1
-        seen = np.unique((env << n_slots) | (code & decided))
-        row_env = seen >> n_slots
-        bits = seen & full
+        decided_bits = (2 << slot) - 1
+        new_keys = np.unique((env << n_slots) | (code & decided_bits))
+        row_env = new_keys >> n_slots
+        bits = new_keys & all_slots
         ancestors = (row_env << n_slots) | (bits & decided_before)
-        parent = np.searchsorted(before, ancestors)
-        on = (bits >> slot & 1).astype(bool)
-        slots.append(Widening(parent, row_env, on, widens=len(seen) != len(before)))
-        before = seen
+        parent = np.searchsorted(keys_before, ancestors)
+        on_mask = (bits >> slot & 1).astype(bool)
+        slots.append(Widening(parent, row_env, on_mask, widens=len(new_keys) != len(keys_before)))
+        keys_before = new_keys
     return Pass(tuple(slots), keys, n_slots)
 
 
@@ -112,21 +112,26 @@ def contributions(active: Bools, accuracy: Floats, pas: Pass) -> tuple[Floats, F
     seeds.
     """
     n_envs, n_slots = active.shape
-    full = (1 << n_slots) - 1
+    all_slots = (1 << n_slots) - 1
     bits = 1 << np.arange(n_slots, dtype=np.int64)
     envs = np.arange(n_envs, dtype=np.int64)
-    rest = full & ~(active * bits).sum(1, dtype=np.int64)  # [E] slots that are not on
-    measured = np.full(n_envs << n_slots, np.nan)  # indexed by key: env << S | code
-    measured[pas.keys] = accuracy
-    of = measured.reshape(n_envs, 1 << n_slots)  # NaN where not measured
-    off = of[envs, rest]
-    contribution = of[:, full, None] - of[:, full & ~bits]
+    inactive_code = all_slots & ~(active * bits).sum(1, dtype=np.int64)  # [E] slots that are not on
+    accuracy_by_key = np.full(n_envs << n_slots, np.nan)  # indexed by key: env << S | code
+    accuracy_by_key[pas.keys] = accuracy
+    accuracy_by_code = accuracy_by_key.reshape(n_envs, 1 << n_slots)  # NaN where not measured
+    accuracy_off = accuracy_by_code[envs, inactive_code]
+    contribution = accuracy_by_code[:, all_slots, None] - accuracy_by_code[:, all_slots & ~bits]
     interaction = np.zeros((n_envs, n_slots))
     if (active.sum(1) > 1).any():
-        alone = of[envs[:, None], rest[:, None] | bits]  # [E, S]
+        accuracy_alone = accuracy_by_code[envs[:, None], inactive_code[:, None] | bits]  # [E, S]
         for i, j in combinations(range(n_slots), 2):
-            both = active[:, i] & active[:, j]
-            index = of[envs, rest | (1 << i) | (1 << j)] - alone[:, i] - alone[:, j] + off
-            interaction[:, i] += np.where(both, index, 0.0)
-            interaction[:, j] += np.where(both, index, 0.0)
-    return contribution, off, interaction
+            is_pair = active[:, i] & active[:, j]
+            index = (
+                accuracy_by_code[envs, inactive_code | (1 << i) | (1 << j)]
+                - accuracy_alone[:, i]
+                - accuracy_alone[:, j]
+                + accuracy_off
+            )
+            interaction[:, i] += np.where(is_pair, index, 0.0)
+            interaction[:, j] += np.where(is_pair, index, 0.0)
+    return contribution, accuracy_off, interaction

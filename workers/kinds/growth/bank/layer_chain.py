@@ -34,30 +34,30 @@ def chain_of(blueprint: Blueprint, channels: int) -> tuple[ctypes.Array[LayerStr
     """Return the layers of a `residual` blueprint for `channels` channels, and the number of its parameters."""
     specs = {spec.name: spec for spec in blueprint.params(channels)}
     ends = accumulate(spec.size for spec in specs.values())
-    at = {name: end - specs[name].size for name, end in zip(specs, ends, strict=True)}
+    offsets = {name: end - specs[name].size for name, end in zip(specs, ends, strict=True)}
     layers = []
-    into = channels
+    in_channels = channels
     for layer in blueprint.residual:
-        struct = _layer(layer, into, specs, at)
+        struct = _layer(layer, in_channels, specs, offsets)
         layers.append(struct)
-        into = struct.outputs
+        in_channels = struct.outputs
     return (LayerStruct * len(layers))(*layers), sum(spec.size for spec in specs.values())
 
 
-def _layer(layer: Layer, into: int, specs: dict[str, ParamSpec], at: dict[str, int]) -> LayerStruct:
-    def made(kind: int, size: int, *names: str, outputs: int = into) -> LayerStruct:
-        return LayerStruct(kind, into, outputs, size, (Int * 3)(*(at[name] for name in names)))
+def _layer(layer: Layer, in_channels: int, specs: dict[str, ParamSpec], offsets: dict[str, int]) -> LayerStruct:
+    def make_struct(kind: int, size: int, *names: str, outputs: int = in_channels) -> LayerStruct:
+        return LayerStruct(kind, in_channels, outputs, size, (Int * 3)(*(offsets[name] for name in names)))
 
     match layer:
         case Conv():
             shape = specs[layer.name].shape
             kind = DEPTHWISE if layer.depthwise else CONV
-            return made(kind, shape[-1], layer.name, outputs=shape[0])
+            return make_struct(kind, shape[-1], layer.name, outputs=shape[0])
         case Norm():
-            return made(NORM, norm_groups(into), f"{layer.prefix}.gain", f"{layer.prefix}.bias")
+            return make_struct(NORM, norm_groups(in_channels), f"{layer.prefix}.gain", f"{layer.prefix}.bias")
         case Relu():
-            return made(RELU, 0)
+            return make_struct(RELU, 0)
         case Towards():
-            return made(TOWARDS, 0, layer.name)
+            return make_struct(TOWARDS, 0, layer.name)
         case Excite():
-            return made(EXCITE, specs[layer.squeeze].shape[1], layer.squeeze, layer.excite, layer.bias)
+            return make_struct(EXCITE, specs[layer.squeeze].shape[1], layer.squeeze, layer.excite, layer.bias)

@@ -43,40 +43,40 @@ class LossScales:
         self.finite_steps = finite_steps
 
     @staticmethod
-    def fresh(count: int, like: Tensor) -> LossScales:
-        """Return the scales of `count` environments with fresh hosts, on the device and in the precision of `like`."""
+    def fresh(count: int, template: Tensor) -> LossScales:
+        """Return the scales of `count` environments with fresh hosts, on the device and in the dtype of `template`."""
         return LossScales(
-            torch.full((count, 1), INITIAL_SCALE, device=like.device, dtype=like.dtype),
-            torch.zeros(count, 1, device=like.device, dtype=torch.int32),
+            torch.full((count, 1), INITIAL_SCALE, device=template.device, dtype=template.dtype),
+            torch.zeros(count, 1, device=template.device, dtype=torch.int32),
         )
 
     def borrow(self, rows: Tensor) -> LossScales:
         """Return copies of `rows` [n]."""
         return LossScales(self.scale[rows], self.finite_steps[rows])
 
-    def give_back(self, rows: Tensor, borrowed: LossScales) -> None:
+    def give_back(self, rows: Tensor, rows_of_scales: LossScales) -> None:
         """Write borrowed rows back."""
-        put_rows(rows, [(self.scale, borrowed.scale), (self.finite_steps, borrowed.finite_steps)])
+        put_rows(rows, [(self.scale, rows_of_scales.scale), (self.finite_steps, rows_of_scales.finite_steps)])
 
-    def update(self, overflowed: Tensor) -> None:
+    def update(self, overflow_mask: Tensor) -> None:
         """Change every scale after a step, by whether its environment overflowed [n, 1]. Does not synchronise."""
-        finite_steps = torch.where(overflowed, 0, self.finite_steps + 1)
+        finite_steps = torch.where(overflow_mask, 0, self.finite_steps + 1)
         due = finite_steps == GROWTH_INTERVAL
-        larger = self.scale * GROWTH_FACTOR
-        kept = torch.where(due & larger.isfinite(), larger, self.scale)
-        lower = (self.scale * BACKOFF_FACTOR).clamp_min(LEAST_SCALE)
-        self.scale = torch.where(overflowed, lower, kept)
+        larger_scale = self.scale * GROWTH_FACTOR
+        next_scale = torch.where(due & larger_scale.isfinite(), larger_scale, self.scale)
+        lower_scale = (self.scale * BACKOFF_FACTOR).clamp_min(LEAST_SCALE)
+        self.scale = torch.where(overflow_mask, lower_scale, next_scale)
         self.finite_steps = torch.where(due, 0, finite_steps)
 
 
 class Scaling:
     """The scaling of one epoch's losses and gradients; all n environments of the epoch have a scale in `scales`."""
 
-    def __init__(self, scales: LossScales, loans: Sequence[Borrowed], places: Sequence[Places]) -> None:
-        """Scale the gradients of `loans`; `places`: for each of them, the environment of each row."""
+    def __init__(self, scales: LossScales, loans: Sequence[Borrowed], env_places: Sequence[Places]) -> None:
+        """Scale the gradients of `loans`; `env_places`: for each of them, the environment of each row."""
         self.scales = scales
         self._loans = loans
-        self._places = places
+        self._places = env_places
 
     @torch.no_grad()
     def unscale(self, grads: Sequence[Tensor]) -> list[Tensor]:
@@ -85,22 +85,22 @@ class Scaling:
         Return, for each loan, the rows [rows, 1] whose environment takes this step. Does not synchronise.
         """
         inverse = self.scales.scale.reciprocal()
-        overflowed = torch.zeros_like(inverse, dtype=torch.bool)
-        for loan, places, grad in zip(self._loans, self._places, grads, strict=True):
-            overflowed |= _spread_over_environments(_overflowed_rows(loan, grad), places)
-            grad *= inverse.index_select(0, places.rows)
-        overflowed &= self.scales.scale > LEAST_SCALE
-        self.scales.update(overflowed)
-        return [~overflowed.index_select(0, places.rows) for places in self._places]
+        overflow_mask = torch.zeros_like(inverse, dtype=torch.bool)
+        for loan, row_places, grad in zip(self._loans, self._places, grads, strict=True):
+            overflow_mask |= _spread_over_environments(_overflowed_rows(loan, grad), row_places)
+            grad *= inverse.index_select(0, row_places.rows)
+        overflow_mask &= self.scales.scale > LEAST_SCALE
+        self.scales.update(overflow_mask)
+        return [~overflow_mask.index_select(0, row_places.rows) for row_places in self._places]
 
 
 def _overflowed_rows(loan: Borrowed, grad: Tensor) -> Tensor:
     """Return the trained rows [rows, 1] with a gradient that is not finite."""
-    overflowed = ~grad.isfinite().all(1, keepdim=True)
-    return overflowed if loan.trained is None else overflowed & loan.trained
+    overflow_rows = ~grad.isfinite().all(1, keepdim=True)
+    return overflow_rows if loan.trained is None else overflow_rows & loan.trained
 
 
-def _spread_over_environments(rows: Tensor, places: Places) -> Tensor:
+def _spread_over_environments(rows: Tensor, row_places: Places) -> Tensor:
     """Return a property of a loan's `rows` [rows, 1] as a property of environments [n, 1]; False for the others."""
-    of_environments = rows.index_select(0, places.at)
-    return of_environments if places.absent is None else of_environments & ~places.absent
+    env_rows = rows.index_select(0, row_places.at)
+    return env_rows if row_places.absent is None else env_rows & ~row_places.absent

@@ -56,31 +56,31 @@ class Blend:
     fossil: Tensor | None
 
     @staticmethod
-    def of(stage: Ints, alpha: Floats, algorithm: Ints, like: Tensor) -> Blend:
-        """Return the coefficients of n seeds, on the device and in the precision of `like`."""
+    def of(stage: Ints, alpha: Floats, algorithm: Ints, template: Tensor) -> Blend:
+        """Return the coefficients of n seeds, on the device and in the precision of `template`."""
         incubating = stage == Stage.TRAINING
-        gated = ~incubating & (algorithm == Algorithm.GATE)
+        gate_mask = ~incubating & (algorithm == Algorithm.GATE)
         multiply = ~incubating & (algorithm == Algorithm.MULTIPLY)
 
         def column(values: NDArray[np.generic]) -> Tensor:
-            return torch.from_numpy(values[:, None]).to(like.device, non_blocking=True)  # does not synchronise
+            return torch.from_numpy(values[:, None]).to(template.device, non_blocking=True)  # does not synchronise
 
-        def mask(selected: Bools) -> Tensor | None:
-            return column(selected) if selected.any() else None
+        def mask(slot_mask: Bools) -> Tensor | None:
+            return column(slot_mask) if slot_mask.any() else None
 
-        stopped = multiplied = ungated = None
+        stopped = factor_column = ungated_mask = None
         if incubating.any():
-            stopped = column(incubating.astype(np.float64)).to(like.dtype)
+            stopped = column(incubating.astype(np.float64)).to(template.dtype)
         if multiply.any():
-            multiplied = column(multiply * alpha).to(like.dtype)
-        if gated.any():
-            ungated = column(~gated)
+            factor_column = column(multiply * alpha).to(template.dtype)
+        if gate_mask.any():
+            ungated_mask = column(~gate_mask)
         return Blend(
-            live=column(np.where(incubating, 1.0, alpha)).to(like.dtype),
+            live=column(np.where(incubating, 1.0, alpha)).to(template.dtype),
             stopped=stopped,
             multiply=mask(multiply),
-            multiplied=multiplied,
-            ungated=ungated,
+            multiplied=factor_column,
+            ungated=ungated_mask,
             fossil=mask(stage == Stage.FOSSILIZED),
         )
 
@@ -100,8 +100,8 @@ def gate_params(channels: int) -> tuple[ParamSpec, ...]:
 def gate(x: Tensor, p: Params) -> Tensor:
     """Return one openness in (0, 1) per sample: x [B,H,W,n,C] -> [B,1,1,n,1]."""
     hidden = F.silu(linear(pooled(x), p["gate.hidden.weight"], p["gate.hidden.bias"]))  # [n,B,hidden]
-    opening = torch.sigmoid(linear(hidden, p["gate.out.weight"], p["gate.out.bias"]))  # [n,B,1]
-    return opening.transpose(0, 1)[:, None, None]
+    gate_opening = torch.sigmoid(linear(hidden, p["gate.out.weight"], p["gate.out.bias"]))  # [n,B,1]
+    return gate_opening.transpose(0, 1)[:, None, None]
 
 
 def bound(delta: Tensor, h: Tensor) -> Tensor:
@@ -132,20 +132,20 @@ def seed_delta(h: Tensor, x: Tensor, d: Tensor, gates: Params, blend: Blend) -> 
     `x` is seed_input(h, blend), `d` = s(x) − x, `gates` the gates' parameters (read only for gated seeds). If features
     have lower precision than the coefficients, sums and products use the coefficients' precision.
     """
-    precise = blend.live.dtype
-    wide = h.to(precise)
-    d = d.to(precise)
-    added = d
+    wide_dtype = blend.live.dtype
+    wide_input = h.to(wide_dtype)
+    d = d.to(wide_dtype)
+    added_delta = d
     if blend.multiply is not None:  # masked because 0 · inf is NaN, and a multiplied seed's delta is unbounded
-        added = d.masked_fill(blend.multiply, 0.0)
-    factor = blend.live * bound(added, wide)
+        added_delta = d.masked_fill(blend.multiply, 0.0)
+    factor = blend.live * bound(added_delta, wide_input)
     if blend.ungated is not None:
         factor = factor * gate(x, gates).masked_fill(blend.ungated, 1.0)
-    delta = added * factor
+    delta = added_delta * factor
     if blend.stopped is not None:
         delta = delta - blend.stopped * delta.detach()
     if blend.multiplied is not None:
-        delta = torch.addcmul(delta, wide * blend.multiplied, torch.tanh(d))
+        delta = torch.addcmul(delta, wide_input * blend.multiplied, torch.tanh(d))
     return delta.to(h.dtype)
 
 
@@ -161,15 +161,15 @@ def channels(spec: HostSpec, level: int) -> int:
 def host_params(spec: HostSpec) -> tuple[ParamSpec, ...]:
     """Return the parameters of one host in forward order."""
     params: list[ParamSpec] = []
-    into = spec.in_channels
+    in_channels = spec.in_channels
     for level in range(spec.levels):
-        out = channels(spec, level)
-        params.append(conv_params(f"{level}.conv", out, into, spec.kernel))
-        params.append(ParamSpec(f"{level}.bn.gain", (out,), center=1.0))
-        params.append(ParamSpec(f"{level}.bn.bias", (out,)))
-        into = out
-    bound = fan_in_bound(into)
-    params.append(ParamSpec("head.weight", (into, spec.classes), bound=bound))
+        out_channels = channels(spec, level)
+        params.append(conv_params(f"{level}.conv", out_channels, in_channels, spec.kernel))
+        params.append(ParamSpec(f"{level}.bn.gain", (out_channels,), center=1.0))
+        params.append(ParamSpec(f"{level}.bn.bias", (out_channels,)))
+        in_channels = out_channels
+    bound = fan_in_bound(in_channels)
+    params.append(ParamSpec("head.weight", (in_channels, spec.classes), bound=bound))
     params.append(ParamSpec("head.bias", (spec.classes,), bound=bound))
     return tuple(params)
 
@@ -259,14 +259,14 @@ class SlotSeeds:
         """Return features [B,H,W,N,C] with every seed applied to its row; `params`: the parameters of each group."""
         if not self.groups:
             return h
-        mine = h if self.places is None else self.places.pick(h)
-        x = seed_input(mine, self.blend)
+        own_input = h if self.places is None else self.places.pick(h)
+        x = seed_input(own_input, self.blend)
         parts = torch.split(x, [len(group.members) for group in self.groups], 3)
         d = [group.blueprint.delta(part, p) for group, part, p in zip(self.groups, parts, params, strict=True)]
         gates = {}
         if self.blend.ungated is not None:
             gates = {name: _joined([p[name] for p in params], 0) for name in GATE_NAMES}
-        delta = seed_delta(mine, x, _joined(d, 3), gates, self.blend)
+        delta = seed_delta(own_input, x, _joined(d, 3), gates, self.blend)
         if self.places is not None:
             delta = self.places.put(delta)
         return h + delta
@@ -279,7 +279,10 @@ class SlotSeeds:
             rows = torch.arange(count, device=self.blend.live.device)
         else:
             rows = self.places.rows
-        return [Places.of(own, count) for own in torch.split(rows, [len(group.members) for group in self.groups])]
+        return [
+            Places.of(group_rows, count)
+            for group_rows in torch.split(rows, [len(group.members) for group in self.groups])
+        ]
 
 
 def _joined(parts: list[Tensor], axis: int) -> Tensor:
@@ -323,5 +326,5 @@ def logits(
 def side_by_side(images: Tensor, batch: Tensor) -> Tensor:
     """Return images [N,H,W,C], selected by the indices [n,B] of n hosts, as [B,H,W,n,C]."""
     n, b = batch.shape
-    chosen = images.index_select(0, batch.T.reshape(-1))
-    return chosen.view(b, n, *images.shape[1:]).permute(0, 2, 3, 1, 4)
+    chosen_images = images.index_select(0, batch.T.reshape(-1))
+    return chosen_images.view(b, n, *images.shape[1:]).permute(0, 2, 3, 1, 4)

@@ -35,9 +35,9 @@ def put_rows(rows: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
         for whole, part in pairs:
             whole[rows] = part
         return
-    at, written = writers(rows, len(pairs[0][0]))
+    source_rows, written_mask = writers(rows, len(pairs[0][0]))
     for whole, part in pairs:
-        whole.copy_(torch.where(written, part.index_select(0, at), whole))
+        whole.copy_(torch.where(written_mask, part.index_select(0, source_rows), whole))
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Places:
     @staticmethod
     def of(rows: Tensor, count: int) -> Places:
         """Return the places of `rows` among `count` rows."""
-        at, is_written = writers(rows, count)
-        absent = None if len(rows) == count else ~is_written
-        return Places(rows, at, absent)
+        writer_rows, is_written = writers(rows, count)
+        absent_mask = None if len(rows) == count else ~is_written
+        return Places(rows, writer_rows, absent_mask)
 
     def pick(self, x: Tensor) -> Tensor:
         """Return these rows of x, differentiable."""
@@ -75,10 +75,10 @@ class Places:
 
 class _Moved(torch.autograd.Function):
     @staticmethod
-    def forward(context: Any, x: Tensor, places: Places, back: bool) -> Tensor:
-        context.places = places
+    def forward(context: Any, x: Tensor, row_places: Places, back: bool) -> Tensor:
+        context.places = row_places
         context.back = back
-        return places.moved(x, back)
+        return row_places.moved(x, back)
 
     @staticmethod
     def backward(context: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
@@ -95,10 +95,10 @@ class SGD:
     max_grad_norm: float
 
 
-def by_name(specs: tuple[ParamSpec, ...], flat: Tensor) -> dict[str, Tensor]:
+def by_name(specs: tuple[ParamSpec, ...], flat_rows: Tensor) -> dict[str, Tensor]:
     """Return parameters in flat rows [n, P] as named views [n, *shape]; a row may hold only the first of `specs`."""
-    sizes, shapes = _layout(specs, flat.shape[1])
-    parts = flat.split_with_sizes(sizes, 1)
+    sizes, shapes = _layout(specs, flat_rows.shape[1])
+    parts = flat_rows.split_with_sizes(sizes, 1)
     return {name: part.view(shape) for (name, shape), part in zip(shapes, parts, strict=True)}
 
 
@@ -118,9 +118,11 @@ def _layout(specs: tuple[ParamSpec, ...], width: int) -> tuple[list[int], list[t
 class Borrowed:
     """Rows of a stack borrowed for one epoch; `flat` [n, P] requires a gradient."""
 
-    def __init__(self, specs: tuple[ParamSpec, ...], flat: Tensor, momentum: Tensor, trained: Tensor | None) -> None:
+    def __init__(
+        self, specs: tuple[ParamSpec, ...], flat_rows: Tensor, momentum: Tensor, trained: Tensor | None
+    ) -> None:
         self._specs = specs
-        self.flat = flat.requires_grad_()
+        self.flat = flat_rows.requires_grad_()
         self.momentum = momentum
         self.trained = trained  # [n, 1] bool; None: all
 
@@ -129,21 +131,21 @@ class Borrowed:
         return by_name(self._specs, self.flat)
 
     @torch.no_grad()
-    def step(self, grad: Tensor, rule: SGD, taken: Tensor | None = None) -> None:
-        """Update from the gradient [n, P], which is overwritten. `taken` [n, 1] selects rows; None: all."""
+    def step(self, grad: Tensor, rule: SGD, taken_mask: Tensor | None = None) -> None:
+        """Update from the gradient [n, P], which is overwritten. `taken_mask` [n, 1] selects rows; None: all."""
         norm = torch.linalg.vector_norm(grad, dim=1, keepdim=True)
         grad *= torch.clamp(rule.max_grad_norm / (norm + 1e-6), max=1.0)
         if rule.weight_decay:
             grad += rule.weight_decay * self.flat
-        updated = _both(self.trained, taken)
-        if updated is None:
+        updated_mask = _both(self.trained, taken_mask)
+        if updated_mask is None:
             self.momentum.mul_(rule.momentum).add_(grad)
             self.flat.sub_(self.momentum, alpha=rule.lr)
             return
         velocity = rule.momentum * self.momentum + grad
         # `where`, not a product with zero: a skipped row's non-finite gradient must not reach it.
-        self.momentum.copy_(torch.where(updated, velocity, self.momentum))
-        self.flat.copy_(torch.where(updated, self.flat - rule.lr * velocity, self.flat))
+        self.momentum.copy_(torch.where(updated_mask, velocity, self.momentum))
+        self.flat.copy_(torch.where(updated_mask, self.flat - rule.lr * velocity, self.flat))
 
 
 def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
@@ -166,15 +168,15 @@ class Optimiser:
         self._momentum = [loans[index].momentum for index in self._whole]
 
     @torch.no_grad()
-    def step(self, grads: Sequence[Tensor], taken: Sequence[Tensor] | None = None) -> None:
-        """Update every borrowed stack from its gradient. `taken` selects rows of each stack; None: all."""
-        if taken is not None:
-            for loan, own, rows in zip(self._loans, grads, taken, strict=True):
-                loan.step(own, self._rule, rows)
+    def step(self, grads: Sequence[Tensor], taken_masks: Sequence[Tensor] | None = None) -> None:
+        """Update every borrowed stack from its gradient. `taken_masks` selects rows of each stack; None: all."""
+        if taken_masks is not None:
+            for loan, own_grad, rows in zip(self._loans, grads, taken_masks, strict=True):
+                loan.step(own_grad, self._rule, rows)
             return
-        for loan, own in zip(self._loans, grads, strict=True):
+        for loan, own_grad in zip(self._loans, grads, strict=True):
             if loan.trained is not None:
-                loan.step(own, self._rule)
+                loan.step(own_grad, self._rule)
         if self._whole:
             self._update([grads[index] for index in self._whole])
 
@@ -227,36 +229,36 @@ class Stack:
 
         `trained` [n] bool selects the rows to update; None: all.
         """
-        used = slice(0, self.width - idle)
+        used_columns = slice(0, self.width - idle)
         column = None if trained is None else trained[:, None]
-        return Borrowed(self.specs, self.values[rows, used], self.momentum[rows, used], column)
+        return Borrowed(self.specs, self.values[rows, used_columns], self.momentum[rows, used_columns], column)
 
-    def give_back(self, rows: Tensor, borrowed: Borrowed) -> None:
+    def give_back(self, rows: Tensor, loan: Borrowed) -> None:
         """Write borrowed rows back."""
-        pairs = [(self.values, borrowed.flat.detach()), (self.momentum, borrowed.momentum)]
-        put_rows(rows, [(whole[:, : lent.shape[1]], lent) for whole, lent in pairs])
+        pairs = [(self.values, loan.flat.detach()), (self.momentum, loan.momentum)]
+        put_rows(rows, [(whole[:, : lent_rows.shape[1]], lent_rows) for whole, lent_rows in pairs])
 
     def read(self, rows: Tensor) -> dict[str, Tensor]:
         """Return the parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""
         return by_name(self.specs, self.values[rows])
 
 
-def births(newborn: list[tuple[Stack, int | slice, Floats]]) -> None:
+def births(newborn_seeds: list[tuple[Stack, int | slice, Floats]]) -> None:
     """Initialise row(s) of stacks on one device, with one upload for all, and zero their momentum.
 
     Each row is computed from uniform draws in [0, 1), [P] or [rows, P]. With fewer draws than P, only the last
     parameters are initialised, one per draw; the others keep their values and momentum.
     """
-    lasts = [slice(stack.width - draws.shape[-1], None) for stack, _, draws in newborn]
-    initial = [
-        stack.center[last] + stack.bound[last] * (2.0 * draws - 1.0)
-        for (stack, _, draws), last in zip(newborn, lasts, strict=True)
+    gate_columns = [slice(stack.width - draws.shape[-1], None) for stack, _, draws in newborn_seeds]
+    initial_values = [
+        stack.center[last_columns] + stack.bound[last_columns] * (2.0 * draws - 1.0)
+        for (stack, _, draws), last_columns in zip(newborn_seeds, gate_columns, strict=True)
     ]
-    like = newborn[0][0].values
-    flat = torch.from_numpy(np.concatenate(initial, axis=None))
+    template = newborn_seeds[0][0].values
+    flat_values = torch.from_numpy(np.concatenate(initial_values, axis=None))
     # Cast before the copy, so that half as much is copied; the copy is asynchronous.
-    uploaded = flat.to(like.dtype).to(like.device, non_blocking=True)
-    parts = uploaded.split_with_sizes([values.size for values in initial])
-    for (stack, row, draws), last, values in zip(newborn, lasts, parts, strict=True):
-        stack.values[row, last] = values.view(draws.shape)
-        stack.momentum[row, last] = 0.0
+    uploaded_values = flat_values.to(template.dtype).to(template.device, non_blocking=True)
+    parts = uploaded_values.split_with_sizes([values.size for values in initial_values])
+    for (stack, row, draws), last_columns, values in zip(newborn_seeds, gate_columns, parts, strict=True):
+        stack.values[row, last_columns] = values.view(draws.shape)
+        stack.momentum[row, last_columns] = 0.0

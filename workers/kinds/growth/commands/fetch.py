@@ -41,23 +41,23 @@ def _download(archive: Archive, target: Path) -> None:
         remedy = "without a network, unpack the archive elsewhere and pass its folder with --data-dir"
         raise ValueError(f"cannot download {archive.url}: {error}; {remedy}") from None
     if size != archive.size_bytes or digest.hexdigest() != archive.sha256:
-        received = f"more than {archive.size_bytes}" if size > archive.size_bytes else f"{size}"
+        received_size = f"more than {archive.size_bytes}" if size > archive.size_bytes else f"{size}"
         raise ValueError(
-            f"{archive.url} returned {received} bytes, not the published {archive.size_bytes}, or has a wrong "
+            f"{archive.url} returned {received_size} bytes, not the published {archive.size_bytes}, or has a wrong "
             "checksum; the download was discarded; try again"
         )
 
 
-def _unpack(archive: Archive, packed: Path, folder: Path) -> None:
+def _unpack(archive: Archive, archive_file: Path, folder: Path) -> None:
     try:
-        with tarfile.open(packed, "r:gz") as tar:
+        with tarfile.open(archive_file, "r:gz") as tar:
             for name in archive.members:
-                tar.extract(name, packed.parent, filter="data")
+                tar.extract(name, archive_file.parent, filter="data")
     except (KeyError, tarfile.TarError) as error:
         raise ValueError(f"{archive.url} is not the expected archive: {error}") from None
     for name in archive.members:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (packed.parent / name).replace(folder / name)
+        (archive_file.parent / name).replace(folder / name)
 
 
 def fetch(archive: Archive, folder: Path) -> None:
@@ -67,14 +67,14 @@ def fetch(archive: Archive, folder: Path) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix=".fetch-") as scratch:
-        packed = Path(scratch) / "archive.tar.gz"
-        _download(archive, packed)
-        _unpack(archive, packed, folder)
+        archive_file = Path(scratch) / "archive.tar.gz"
+        _download(archive, archive_file)
+        _unpack(archive, archive_file, folder)
 
 
-def fetched(asked: tuple[str, str]) -> str:
+def fetched(request: tuple[str, str]) -> str:
     """Fetch a task's files if the task has any; return a sentence on the result."""
-    name, data_dir = asked
+    name, data_dir = request
     task = task_named(name)
     if task.archive is None:
         return f"{name} needs no download"

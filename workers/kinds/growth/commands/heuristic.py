@@ -34,8 +34,8 @@ from workers.run.episode import play
 class _Watched(Controller[DecisionView]):
     """The heuristic controller, counting the conditions that prevented germination."""
 
-    def __init__(self, watched: Controller[DecisionView]) -> None:
-        self._watched = watched
+    def __init__(self, watched_controller: Controller[DecisionView]) -> None:
+        self._watched = watched_controller
 
     def begin_episode(self, n_envs: int) -> None:
         self._watched.begin_episode(n_envs)
@@ -44,12 +44,12 @@ class _Watched(Controller[DecisionView]):
         self.improving = int_zeros(n_envs)  # steps
 
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
-        latched = view.signals.stabilized
-        live = (view.table.present & (view.table.stage != Stage.FOSSILIZED)).any(axis=1)
-        free = view.alive & ~live & view.table.available.any(axis=1)
-        self.settled = np.where(latched & (self.settled == 0), view.step, self.settled)
-        self.unsettled += free & ~latched
-        self.improving += free & latched & (view.signals.plateau_epochs < heuristic.PLATEAU_EPOCHS)
+        latched_mask = view.signals.stabilized
+        live_mask = (view.table.present & (view.table.stage != Stage.FOSSILIZED)).any(axis=1)
+        free_mask = view.alive & ~live_mask & view.table.available.any(axis=1)
+        self.settled = np.where(latched_mask & (self.settled == 0), view.step, self.settled)
+        self.unsettled += free_mask & ~latched_mask
+        self.improving += free_mask & latched_mask & (view.signals.plateau_epochs < heuristic.PLATEAU_EPOCHS)
         return self._watched.decide(view, uniforms)
 
 
@@ -81,17 +81,19 @@ def grow(question: SoloQuestion) -> SoloAnswer:
     return SoloAnswer(slots=slots, kernel=spec.kernel, hosts=tuple(hosts))
 
 
-def _slots(asked: tuple[str, ...], task: Task) -> tuple[str, ...]:
-    unknown = [slot for slot in asked if slot not in task.slots]
-    if unknown:
-        raise ValueError(f"no slot {unknown[0]!r} in task {task.name}; it has {', '.join(task.slots)}")
-    in_order = tuple(slot for slot in task.slots if slot in asked)
-    if asked != in_order:
-        raise ValueError(f"--slots {' '.join(asked)}: name each once, in network order: --slots {' '.join(in_order)}")
-    return asked or task.slots
+def _slots(asked_slots: tuple[str, ...], task: Task) -> tuple[str, ...]:
+    unknown_slots = [slot for slot in asked_slots if slot not in task.slots]
+    if unknown_slots:
+        raise ValueError(f"no slot {unknown_slots[0]!r} in task {task.name}; it has {', '.join(task.slots)}")
+    ordered_slots = tuple(slot for slot in task.slots if slot in asked_slots)
+    if asked_slots != ordered_slots:
+        raise ValueError(
+            f"--slots {' '.join(asked_slots)}: name each once, in network order: --slots {' '.join(ordered_slots)}"
+        )
+    return asked_slots or task.slots
 
 
-def _host(episode: int, outcome: EnvEpisode, events: list[SeedEvent], watched: _Watched) -> Host:
+def _host(episode: int, outcome: EnvEpisode, events: list[SeedEvent], watcher: _Watched) -> Host:
     i = outcome.env
     assert outcome.outcome is not None, "every host has an outcome"
     return Host(
@@ -100,9 +102,9 @@ def _host(episode: int, outcome: EnvEpisode, events: list[SeedEvent], watched: _
         seeds=_seeds([event for event in events if event.env == i]),
         held_out_accuracy=outcome.outcome,
         params_added=int(outcome.measures["params_added"] or 0),
-        settled_step=int(watched.settled[i]) or None,
-        unsettled_steps=int(watched.unsettled[i]),
-        improving_steps=int(watched.improving[i]),
+        settled_step=int(watcher.settled[i]) or None,
+        unsettled_steps=int(watcher.unsettled[i]),
+        improving_steps=int(watcher.improving[i]),
         diverged=outcome.failed,
     )
 
@@ -118,16 +120,16 @@ def _seeds(events: list[SeedEvent]) -> tuple[Seed, ...]:
 
 def _seed(events: list[SeedEvent]) -> Seed:
     birth = events[0]
-    last = events[-1]
-    ended = last.event in ("fossilized", "pruned")
+    last_event = events[-1]
+    ended = last_event.event in ("fossilized", "pruned")
     return Seed(
         slot=birth.slot,
         blueprint=birth.blueprint,
         germinated=birth.step,
         advanced=sum(event.event == "advanced" for event in events),
-        end=last.event if ended else "",
-        end_step=last.step if ended else None,
-        contribution=last.contribution,
+        end=last_event.event if ended else "",
+        end_step=last_event.step if ended else None,
+        contribution=last_event.contribution,
     )
 
 

@@ -24,12 +24,12 @@ def answer(question: RewardAuditQuestion) -> RewardAuditAnswer:
 
     Raises ValueError, KeyError, OSError or, for a kernel, Unusable; the message says what is impossible.
     """
-    chosen = question.arithmetic or choose_arithmetic(question.growth, question.device)
-    library.check(chosen)
-    pin(chosen)
+    chosen_arithmetic = question.arithmetic or choose_arithmetic(question.growth, question.device)
+    library.check(chosen_arithmetic)
+    pin(chosen_arithmetic)
     task = task_named(question.task)
     data = DeviceData.of(task.load(question.data_dir), device_here(question.device))
-    return audit(question, chosen, data, task)
+    return audit(question, chosen_arithmetic, data, task)
 
 
 if __name__ == "__main__":

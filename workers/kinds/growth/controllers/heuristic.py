@@ -52,15 +52,15 @@ class Heuristic(Controller[DecisionView]):
         """Return decisions [E, head] according to the rules; uses no randomness."""
         self._penalty *= PENALTY_DECAY
         self._penalty[self._penalty < PENALTY_FORGOTTEN] = 0.0
-        live = view.table.present & (view.table.stage != Stage.FOSSILIZED)
+        live_mask = view.table.present & (view.table.stage != Stage.FOSSILIZED)
         place = self._place()
         wishes = int_zeros((len(view.alive), len(HEADS)))
-        self._wish_germination(wishes, view, ~live.any(axis=1), place)
-        target = _target_slot(view, live)
+        self._wish_germination(wishes, view, ~live_mask.any(axis=1), place)
+        target = _target_slot(view, live_mask)
         wishes[target >= 0, OP] = _care(view, target)[target >= 0]
         wishes[target >= 0, SLOT] = target[target >= 0]
-        decisions, permitted = follow(view.masks, wishes)
-        decisions[~permitted] = Op.WAIT
+        decisions, permitted_mask = follow(view.masks, wishes)
+        decisions[~permitted_mask] = Op.WAIT
         self._learn(view, decisions, place)
         return decisions
 
@@ -72,39 +72,39 @@ class Heuristic(Controller[DecisionView]):
         size = len(self._rotation)
         order = (self._next[:, None] + np.arange(size)) % size  # [E, R]
         skipped = np.take_along_axis(self._penalty, order, axis=1) >= PENALTY_SKIP
-        first = np.take_along_axis(order, skipped.argmin(axis=1)[:, None], axis=1)[:, 0]
-        return np.where(skipped.all(axis=1), self._penalty.argmin(axis=1), first)
+        first_blueprint = np.take_along_axis(order, skipped.argmin(axis=1)[:, None], axis=1)[:, 0]
+        return np.where(skipped.all(axis=1), self._penalty.argmin(axis=1), first_blueprint)
 
-    def _wish_germination(self, wishes: Ints, view: DecisionView, free: Bools, place: Ints) -> None:
-        """Set GERMINATE in `wishes` where no seed is live (`free` [E]) and the host is stable but not improving."""
+    def _wish_germination(self, wishes: Ints, view: DecisionView, free_mask: Bools, place: Ints) -> None:
+        """Set GERMINATE in `wishes` for hosts without a live seed (`free_mask` [E]), if stable but not improving."""
         signals = view.signals
-        available = view.table.available
+        available_mask = view.table.available
         rested = view.step - self._last_prune >= EMBARGO_STEPS
-        stuck = signals.stabilized & (signals.plateau_epochs >= PLATEAU_EPOCHS)
-        now = free & rested & stuck & available.any(axis=1) & (view.step >= MIN_STEP)
-        wishes[now, OP] = Op.GERMINATE
-        wishes[now, SLOT] = available.argmax(axis=1)[now]
-        wishes[now, vocabulary.BLUEPRINT] = self._rotation[place][now]
+        stuck_mask = signals.stabilized & (signals.plateau_epochs >= PLATEAU_EPOCHS)
+        now_mask = free_mask & rested & stuck_mask & available_mask.any(axis=1) & (view.step >= MIN_STEP)
+        wishes[now_mask, OP] = Op.GERMINATE
+        wishes[now_mask, SLOT] = available_mask.argmax(axis=1)[now_mask]
+        wishes[now_mask, vocabulary.BLUEPRINT] = self._rotation[place][now_mask]
         for head, choice in _BLEND.items():
-            wishes[now, head] = choice
+            wishes[now_mask, head] = choice
 
     def _learn(self, view: DecisionView, decisions: Ints, place: Ints) -> None:
         """Update rotation, penalties and embargo from the executed decisions."""
         envs = np.arange(len(decisions))
         in_favour = self._penalty[envs, place] < PENALTY_SKIP
-        germinated = (decisions[:, OP] == Op.GERMINATE) & in_favour
-        self._next = np.where(germinated, (place + 1) % len(self._rotation), self._next)
+        germinated_mask = (decisions[:, OP] == Op.GERMINATE) & in_favour
+        self._next = np.where(germinated_mask, (place + 1) % len(self._rotation), self._next)
         pruned = decisions[:, OP] == Op.PRUNE
         blueprint = view.table.blueprint[envs, decisions[:, SLOT]]
         self._penalty += PENALTY_PER_PRUNE * (pruned[:, None] & (blueprint[:, None] == self._rotation))
         self._last_prune = np.where(pruned, view.step, self._last_prune)
 
 
-def _target_slot(view: DecisionView, live: Bools) -> Ints:
+def _target_slot(view: DecisionView, live_mask: Bools) -> Ints:
     """Return the slot [E] of the seed to act on, found by serial number; -1 if there is none."""
     table = view.table
-    chosen = summary_seed(table, live)
-    serial = np.where(chosen >= 0, table.serial[np.arange(len(chosen)), chosen], -1)
+    chosen_slot = summary_seed(table, live_mask)
+    serial = np.where(chosen_slot >= 0, table.serial[np.arange(len(chosen_slot)), chosen_slot], -1)
     return slot_of(table, serial)
 
 
@@ -115,12 +115,12 @@ def _care(view: DecisionView, slot: Ints) -> Ints:
     stage = table.stage[envs, slot]
     contribution = table.contribution[envs, slot]
     fallen = view.signals.val_acc - table.acc_at_stage_start[envs, slot] < -PRUNE_DROP_POINTS
-    failing = np.isin(stage, (Stage.TRAINING, Stage.BLENDING)) & fallen
-    failing &= table.epochs_in_stage[envs, slot] >= PRUNE_PATIENCE
+    failing_mask = np.isin(stage, (Stage.TRAINING, Stage.BLENDING)) & fallen
+    failing_mask &= table.epochs_in_stage[envs, slot] >= PRUNE_PATIENCE
     ransom = (contribution > RANSOM_POINTS) & (view.signals.val_acc < table.acc_at_germination[envs, slot])
-    keep = (contribution > FOSSILIZE_POINTS) & ~ransom
-    judged = np.where(np.isnan(contribution), Op.WAIT, np.where(keep, Op.FOSSILIZE, Op.PRUNE))
-    return np.where(stage == Stage.HOLDING, judged, np.where(failing, Op.PRUNE, Op.ADVANCE))
+    keep_mask = (contribution > FOSSILIZE_POINTS) & ~ransom
+    judged_op = np.where(np.isnan(contribution), Op.WAIT, np.where(keep_mask, Op.FOSSILIZE, Op.PRUNE))
+    return np.where(stage == Stage.HOLDING, judged_op, np.where(failing_mask, Op.PRUNE, Op.ADVANCE))
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Heuristic:

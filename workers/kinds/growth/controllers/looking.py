@@ -39,35 +39,35 @@ class Looking(Controller[DecisionView]):
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
         """Return decisions [E, head] according to the rules; uses no randomness."""
         wishes = int_zeros((len(view.alive), len(HEADS)))
-        present = view.table.present
+        present_mask = view.table.present
         if view.step >= LOOK_STEP:
-            new = ~present.any(axis=1)
-            wishes[new, OP] = Op.GERMINATE
-            wishes[new, SLOT] = _place(view)[new]
-            wishes[new, vocabulary.BLUEPRINT] = self._blueprint
+            empty_mask = ~present_mask.any(axis=1)
+            wishes[empty_mask, OP] = Op.GERMINATE
+            wishes[empty_mask, SLOT] = _place(view)[empty_mask]
+            wishes[empty_mask, vocabulary.BLUEPRINT] = self._blueprint
             for head, choice in _BLEND.items():
-                wishes[new, head] = choice
-        grown = present.any(axis=1)
-        wishes[grown, OP] = Op.ADVANCE
-        wishes[grown, SLOT] = present.argmax(axis=1)[grown]
-        decisions, permitted = follow(view.masks, wishes)
-        decisions[~permitted] = Op.WAIT
+                wishes[empty_mask, head] = choice
+        grown_mask = present_mask.any(axis=1)
+        wishes[grown_mask, OP] = Op.ADVANCE
+        wishes[grown_mask, SLOT] = present_mask.argmax(axis=1)[grown_mask]
+        decisions, permitted_mask = follow(view.masks, wishes)
+        decisions[~permitted_mask] = Op.WAIT
         return decisions
 
 
 def _place(view: DecisionView) -> Ints:
     """Return the slot [E] indicated by the losses of a host without seeds."""
     signals = view.signals
-    last = len(view.slots) - 1
+    last_slot = len(view.slots) - 1
     blind = signals.train_loss > BLIND_NATS
     few = signals.val_loss - signals.train_loss > FEW_NATS
-    middle = last // 2 + last % 2
-    return np.where(blind, 0, np.where(few, last, middle))
+    middle = last_slot // 2 + last_slot % 2
+    return np.where(blind, 0, np.where(few, last_slot, middle))
 
 
 def make(settings: ControllerSettings, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> Looking:
     """Return the controller with the first enabled blueprint of its list; ValueError if none is enabled."""
-    enabled = [blueprints.index(name) for name in BLUEPRINTS if name in blueprints]
-    if not enabled:
+    enabled_blueprints = [blueprints.index(name) for name in BLUEPRINTS if name in blueprints]
+    if not enabled_blueprints:
         raise ValueError(f"controller looking needs at least one of the blueprints {', '.join(BLUEPRINTS)}")
-    return Looking(enabled[0])
+    return Looking(enabled_blueprints[0])

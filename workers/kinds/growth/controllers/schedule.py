@@ -40,9 +40,9 @@ def _labels(blueprints: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _index(entry: str, what: str, value: str, choices: tuple[str, ...]) -> int:
+def _index(entry: str, kind_words: str, value: str, choices: tuple[str, ...]) -> int:
     if value not in choices:
-        raise ValueError(f"schedule entry {entry!r}: no {what} {value!r}; choose from {', '.join(choices)}")
+        raise ValueError(f"schedule entry {entry!r}: no {kind_words} {value!r}; choose from {', '.join(choices)}")
     return choices.index(value)
 
 
@@ -54,28 +54,28 @@ def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> t
     """Return the step of one entry and its choice for every head."""
     parts = entry.split(":")
     if len(parts) < 3 or not _is_step(parts[0]):
-        within = f"with steps from 1 to {'9' * _STEP_DIGITS}"
-        raise ValueError(f"schedule entry {entry!r} is not step:op:slot[:head=value…], {within}")
-    step, op, slot, *rest = parts
+        steps_words = f"with steps from 1 to {'9' * _STEP_DIGITS}"
+        raise ValueError(f"schedule entry {entry!r} is not step:op:slot[:head=value…], {steps_words}")
+    step, op, slot, *items = parts
     ops = tuple(op.name.lower() for op in _HEADS_OF)
     wish = [0] * len(HEADS)
-    chosen = Op[ops[_index(entry, "op", op, ops)].upper()]
-    wish[OP] = chosen
+    chosen_op = Op[ops[_index(entry, "op", op, ops)].upper()]
+    wish[OP] = chosen_op
     wish[SLOT] = _index(entry, "slot", slot, slots)
     values: dict[str, str] = {}
-    for item in rest:
-        head, equals, value = item.partition("=")
-        if not equals or head not in _HEADS_OF[chosen]:
-            allowed = ", ".join(_HEADS_OF[chosen]) or "no further heads"
-            raise ValueError(f"schedule entry {entry!r}: {item!r} is not head=value; {op} takes {allowed}")
+    for item in items:
+        head, equals_sign, value = item.partition("=")
+        if not equals_sign or head not in _HEADS_OF[chosen_op]:
+            allowed_heads = ", ".join(_HEADS_OF[chosen_op]) or "no further heads"
+            raise ValueError(f"schedule entry {entry!r}: {item!r} is not head=value; {op} takes {allowed_heads}")
         if head in values:
             raise ValueError(f"schedule entry {entry!r}: {head} is given twice")
         values[head] = value
-    if chosen == Op.GERMINATE:
+    if chosen_op == Op.GERMINATE:
         values = _GERMINATE_DEFAULTS | values
-    missing = [head for head in ("style", "alpha_target") if head not in values]
-    if chosen == Op.SET_ALPHA_TARGET and missing:  # a default would silently change the algorithm
-        raise ValueError(f"schedule entry {entry!r}: {op} needs {', '.join(f'{head}=…' for head in missing)}")
+    missing_heads = [head for head in ("style", "alpha_target") if head not in values]
+    if chosen_op == Op.SET_ALPHA_TARGET and missing_heads:  # a default would silently change the algorithm
+        raise ValueError(f"schedule entry {entry!r}: {op} needs {', '.join(f'{head}=…' for head in missing_heads)}")
     labels = _labels(blueprints)
     for head, value in values.items():
         wish[HEADS.index(head)] = _index(entry, head, value, labels[head])
@@ -103,9 +103,9 @@ class Schedule(Controller[DecisionView]):
     @classmethod
     def side_by_side(cls, schedules: Sequence[Schedule], hosts: int) -> Schedule:
         """Return one controller that follows the one-row schedule i in environments i·hosts … (i + 1)·hosts - 1."""
-        longest = max(schedule._steps.shape[1] for schedule in schedules)
-        steps = np.full((len(schedules), longest), np.iinfo(np.int64).max)  # never due
-        wishes = int_zeros((len(schedules), longest, len(HEADS)))
+        longest_schedule = max(schedule._steps.shape[1] for schedule in schedules)
+        steps = np.full((len(schedules), longest_schedule), np.iinfo(np.int64).max)  # never due
+        wishes = int_zeros((len(schedules), longest_schedule, len(HEADS)))
         for row, schedule in enumerate(schedules):
             entries = schedule._steps.shape[1]
             steps[row, :entries] = schedule._steps[0]
@@ -120,15 +120,15 @@ class Schedule(Controller[DecisionView]):
         """Return decisions [E, head]: the first due entry that is valid, or WAIT."""
         n_envs = len(self._pending)
         decisions = int_zeros((n_envs, len(HEADS)))
-        undecided = all_true(n_envs)
-        due = (self._steps <= view.step) & self._pending
-        for entry in np.flatnonzero(due.any(axis=0)):
+        undecided_mask = all_true(n_envs)
+        due_mask = (self._steps <= view.step) & self._pending
+        for entry in np.flatnonzero(due_mask.any(axis=0)):
             wishes = np.broadcast_to(self._wishes[:, entry], decisions.shape)
-            wanted, permitted = follow(view.masks, wishes)
-            now = undecided & permitted & due[:, entry]
-            decisions[now] = wanted[now]
-            self._pending[now, entry] = False
-            undecided &= ~now
+            wanted_decisions, permitted_mask = follow(view.masks, wishes)
+            now_mask = undecided_mask & permitted_mask & due_mask[:, entry]
+            decisions[now_mask] = wanted_decisions[now_mask]
+            self._pending[now_mask, entry] = False
+            undecided_mask &= ~now_mask
         return decisions
 
 

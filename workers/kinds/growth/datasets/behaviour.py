@@ -36,24 +36,29 @@ class SeedLife:
 
     def entries(self) -> tuple[str, ...]:
         """Return the schedule entries for this seed."""
-        how = f"blueprint={self.blueprint}:style={self.style}:tempo={self.tempo}:alpha_target={self.alpha_target}"
-        born = (f"{self.step}:germinate:{self.slot}:{how}", *[f"{self.step}:advance:{self.slot}"] * _STAGES)
+        head_words = (
+            f"blueprint={self.blueprint}:style={self.style}:tempo={self.tempo}:alpha_target={self.alpha_target}"
+        )
+        germination = (
+            f"{self.step}:germinate:{self.slot}:{head_words}",
+            *[f"{self.step}:advance:{self.slot}"] * _STAGES,
+        )
         if self.end == "hold":
-            return born
+            return germination
         if self.end == "fossilise":
-            return (*born, f"{self.step}:fossilize:{self.slot}")
-        return (*born, f"{self.end_step}:prune:{self.slot}")
+            return (*germination, f"{self.step}:fossilize:{self.slot}")
+        return (*germination, f"{self.end_step}:prune:{self.slot}")
 
     @property
     def words(self) -> str:
         """Return a short description for a table."""
         ends = {"hold": "kept", "fossilise": "fossilised", "prune": f"pruned at {self.end_step}"}
         if self.alpha_target == 1.0 or self.end == "prune":
-            what = ends[self.end]
+            end_words = ends[self.end]
         else:
-            what = "blends for ever"
+            end_words = "blends for ever"
         target = "" if self.alpha_target == 1.0 else f" to alpha {self.alpha_target}"
-        return f"{self.slot} {self.blueprint} at {self.step}{target}, {what}"
+        return f"{self.slot} {self.blueprint} at {self.step}{target}, {end_words}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,31 +92,43 @@ class Behaviours:
     def reference(self) -> tuple[Behaviour, ...]:
         """Return the reference behaviours, which show what a reward pays for."""
         whole = tuple(SeedLife(slot=slot, step=step) for step, slot in enumerate(self.slots, start=1))
-        first = SeedLife(slot=self.slots[0], step=1, blueprint="conv_heavy", end="hold")
+        first_life = SeedLife(slot=self.slots[0], step=1, blueprint="conv_heavy", end="hold")
 
-        def each(**changes: object) -> tuple[SeedLife, ...]:
+        def lives_in_all_slots(**changes: object) -> tuple[SeedLife, ...]:
             return tuple(replace(life, **changes) for life in whole)  # type: ignore[arg-type]
 
-        pruned = []
+        pruned_lives = []
         for generation in _LIVES_OF_PRUNED:
-            for born, slot in enumerate(self.slots, start=generation):
-                pruned.append(SeedLife(slot=slot, step=born, end="prune", end_step=born + _GIVES_UP))
+            for birth_step, slot in enumerate(self.slots, start=generation):
+                pruned_lives.append(SeedLife(slot=slot, step=birth_step, end="prune", end_step=birth_step + _GIVES_UP))
         return (
             Behaviour(name="schedule", lives=whole, words="conv_light in every slot, all fossilised"),
             Behaviour(
-                name="never fossilised", lives=each(end="hold"), words="conv_light in every slot, kept in HOLDING"
+                name="never fossilised",
+                lives=lives_in_all_slots(end="hold"),
+                words="conv_light in every slot, kept in HOLDING",
             ),
             Behaviour(
-                name="blending for ever", lives=each(alpha_target=0.7), words="conv_light in every slot at alpha 0.7"
-            ),
-            Behaviour(name="only norms", lives=each(blueprint="norm"), words="norm in every slot, all fossilised"),
-            Behaviour(name="one good seed", lives=(first,)),
-            Behaviour(name="the same fossilised", lives=(replace(first, end="fossilise"),)),
-            Behaviour(
-                name="grow everything", lives=each(blueprint="conv_heavy"), words="conv_heavy, a fossil in every slot"
+                name="blending for ever",
+                lives=lives_in_all_slots(alpha_target=0.7),
+                words="conv_light in every slot at alpha 0.7",
             ),
             Behaviour(
-                name="prune everything", lives=tuple(pruned), words="a conv_light in every slot, pruned and grown again"
+                name="only norms",
+                lives=lives_in_all_slots(blueprint="norm"),
+                words="norm in every slot, all fossilised",
+            ),
+            Behaviour(name="one good seed", lives=(first_life,)),
+            Behaviour(name="the same fossilised", lives=(replace(first_life, end="fossilise"),)),
+            Behaviour(
+                name="grow everything",
+                lives=lives_in_all_slots(blueprint="conv_heavy"),
+                words="conv_heavy, a fossil in every slot",
+            ),
+            Behaviour(
+                name="prune everything",
+                lives=tuple(pruned_lives),
+                words="a conv_light in every slot, pruned and grown again",
             ),
             Behaviour(name="wait", controller="wait", words="no seed at all"),
             Behaviour(name="heuristic", controller="heuristic", words="the rules of the heuristic controller"),
@@ -120,8 +137,8 @@ class Behaviours:
 
     def draw(self, name: str, rng: np.random.Generator) -> Behaviour:
         """Draw a behaviour with a random life in one slot or several."""
-        chosen = rng.permutation(len(self.slots))[: rng.integers(1, len(self.slots) + 1)]
-        lives = tuple(_random_life(self.slots[place], rng) for place in sorted(chosen.tolist()))
+        chosen_slots = rng.permutation(len(self.slots))[: rng.integers(1, len(self.slots) + 1)]
+        lives = tuple(_random_life(self.slots[place], rng) for place in sorted(chosen_slots.tolist()))
         return Behaviour(name=name, lives=lives)
 
     def vary(self, name: str, parent: Behaviour, rng: np.random.Generator) -> Behaviour:
@@ -129,20 +146,20 @@ class Behaviours:
         return Behaviour(name=name, lives=self._varied(parent.lives, rng))
 
     def _varied(self, lives: tuple[SeedLife, ...], rng: np.random.Generator) -> tuple[SeedLife, ...]:
-        free = [slot for slot in self.slots if slot not in {life.slot for life in lives}]
-        what = int(rng.integers(4))
-        if free and (what == 0 or not lives):
-            added = _random_life(_any(tuple(free), rng), rng)
-            return tuple(sorted((*lives, added), key=lambda life: self.slots.index(life.slot)))
+        free_slots = [slot for slot in self.slots if slot not in {life.slot for life in lives}]
+        change_kind = int(rng.integers(4))
+        if free_slots and (change_kind == 0 or not lives):
+            added_life = _random_life(_any(tuple(free_slots), rng), rng)
+            return tuple(sorted((*lives, added_life), key=lambda life: self.slots.index(life.slot)))
         place = int(rng.integers(len(lives)))
-        if what == 1 and len(lives) > 1:
+        if change_kind == 1 and len(lives) > 1:
             return lives[:place] + lives[place + 1 :]
-        drawn = _random_life(lives[place].slot, rng)
-        if what > 1:
+        drawn_life = _random_life(lives[place].slot, rng)
+        if change_kind > 1:
             name = _any(("step", "blueprint", "style", "tempo", "alpha_target", "end"), rng)
-            drawn = replace(lives[place], **{name: getattr(drawn, name)})
-            drawn = replace(drawn, end_step=max(drawn.end_step, drawn.step + 2))
-        return (*lives[:place], drawn, *lives[place + 1 :])
+            drawn_life = replace(lives[place], **{name: getattr(drawn_life, name)})
+            drawn_life = replace(drawn_life, end_step=max(drawn_life.end_step, drawn_life.step + 2))
+        return (*lives[:place], drawn_life, *lives[place + 1 :])
 
 
 def _random_life(slot: str, rng: np.random.Generator) -> SeedLife:

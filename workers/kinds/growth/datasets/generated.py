@@ -28,8 +28,8 @@ class SampleDraws:
         frequency = cycles[0] + (cycles[1] - cycles[0]) * self.uniform("cycles", n)
         phase = 2 * np.pi * self.uniform("phase", n)
         row, column = np.mgrid[:side, :side] / side
-        along = np.cos(angle)[:, None, None] * column + np.sin(angle)[:, None, None] * row
-        waves: Floats = np.sin(2 * np.pi * frequency[:, None, None] * along + phase[:, None, None])
+        distance_along = np.cos(angle)[:, None, None] * column + np.sin(angle)[:, None, None] * row
+        waves: Floats = np.sin(2 * np.pi * frequency[:, None, None] * distance_along + phase[:, None, None])
         return waves
 
 

@@ -26,8 +26,8 @@ def stratified(labels: Ints, sizes: tuple[int, ...], name: str) -> tuple[Ints, .
     quantile = np.empty(len(labels))
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
-        shuffled = members[np.argsort(words[members], kind="stable")]
-        quantile[shuffled] = (np.arange(len(members)) + 0.5) / len(members)
+        shuffled_members = members[np.argsort(words[members], kind="stable")]
+        quantile[shuffled_members] = (np.arange(len(members)) + 0.5) / len(members)
     order = np.lexsort((words, quantile))
     return tuple(order[begin:end] for begin, end in pairwise(accumulate(sizes, initial=0)))
 

@@ -48,7 +48,11 @@ class HostSpec:
     def params(self) -> int:
         """Number of trainable parameters: convolutions, batch norms (scale and shift), and the linear layer."""
         widths = [self.in_channels, *(self.base << level for level in range(self.levels))]
-        convolutions = sum(before * after for before, after in pairwise(widths)) * self.kernel * self.kernel
+        convolutions = (
+            sum(in_channels * out_channels for in_channels, out_channels in pairwise(widths))
+            * self.kernel
+            * self.kernel
+        )
         return convolutions + 2 * sum(widths[1:]) + (widths[-1] + 1) * self.classes
 
 

@@ -142,9 +142,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return torch.baddbmm(bias.unsqueeze(1), x, weight)
 
 
-def spread(values: Tensor, like: Tensor) -> Tensor:
-    """Return per-sample channel factors [N,B,C] as [B,1,1,N,C], to multiply with the activations `like`."""
-    return values.transpose(0, 1)[:, None, None].to(like.dtype)
+def spread(values: Tensor, template: Tensor) -> Tensor:
+    """Return per-sample channel factors [N,B,C] as [B,1,1,N,C], to multiply with the activations `template`."""
+    return values.transpose(0, 1)[:, None, None].to(template.dtype)
 
 
 def norm_params(channels: int, prefix: str = "norm", gain: float = 1.0) -> tuple[ParamSpec, ParamSpec]:
@@ -152,6 +152,8 @@ def norm_params(channels: int, prefix: str = "norm", gain: float = 1.0) -> tuple
     return ParamSpec(f"{prefix}.gain", (channels,), center=gain), ParamSpec(f"{prefix}.bias", (channels,))
 
 
-def conv_params(name: str, out: int, into: int, kernel: int) -> ParamSpec:
+def conv_params(name: str, out_channels: int, in_channels: int, kernel: int) -> ParamSpec:
     """Return a convolution kernel [out, into, kernel, kernel]."""
-    return ParamSpec(name, (out, into, kernel, kernel), bound=fan_in_bound(into * kernel * kernel))
+    return ParamSpec(
+        name, (out_channels, in_channels, kernel, kernel), bound=fan_in_bound(in_channels * kernel * kernel)
+    )

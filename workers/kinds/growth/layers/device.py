@@ -45,7 +45,7 @@ def seconds(device: torch.device, work: Callable[[], object]) -> float:
     wait = getattr(torch, device.type).synchronize
     work()
     wait(device)
-    began = perf_counter()
+    begin_s = perf_counter()
     work()
     wait(device)
-    return perf_counter() - began
+    return perf_counter() - begin_s

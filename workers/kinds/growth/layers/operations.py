@@ -32,13 +32,13 @@ def conv(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
 
 def by_groups(x: Tensor, weight: Tensor, depthwise: bool = False) -> Tensor:
     """Return the convolution, computed as one grouped convolution."""
-    b, h, w, images, into = x.shape
-    n, out, _, k, _ = weight.shape
-    image = x.reshape(b, h, w, images * into).permute(0, 3, 1, 2)  # channels last in memory
+    b, h, w, images, in_channels = x.shape
+    n, out_channels, _, k, _ = weight.shape
+    image = x.reshape(b, h, w, images * in_channels).permute(0, 3, 1, 2)  # channels last in memory
     kernel = weight.flatten(0, 1).contiguous(memory_format=torch.channels_last)
-    groups = n * into if depthwise else images
+    groups = n * in_channels if depthwise else images
     y = F.conv2d(image, kernel, padding=k // 2, groups=groups)
-    return y.permute(0, 2, 3, 1).reshape(b, h, w, n, out)
+    return y.permute(0, 2, 3, 1).reshape(b, h, w, n, out_channels)
 
 
 def by_products(x: Tensor, weight: Tensor) -> Tensor:
@@ -62,34 +62,36 @@ class _Products(torch.autograd.Function):
     @staticmethod
     def backward(context: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None]:
         x, weight = context.saved_tensors
-        n, out, into, k, _ = weight.shape
+        n, out_channels, in_channels, k, _ = weight.shape
         dx = dweight = None
         if context.needs_input_grad[0]:
             dx = _product(grads[0], weight.flip(3, 4).transpose(1, 2))
         if context.needs_input_grad[1]:
-            rows = grads[0].reshape(-1, n, out).permute(1, 2, 0)  # [n,O,B*H*W]
-            dweight = torch.bmm(rows, _unfolded(x, n, k)).view(n, out, k, k, into).permute(0, 1, 4, 2, 3)
+            rows = grads[0].reshape(-1, n, out_channels).permute(1, 2, 0)  # [n,O,B*H*W]
+            dweight = (
+                torch.bmm(rows, _unfolded(x, n, k)).view(n, out_channels, k, k, in_channels).permute(0, 1, 4, 2, 3)
+            )
         return dx, dweight
 
 
 def _product(x: Tensor, weight: Tensor) -> Tensor:
     b, h, w = x.shape[:3]
-    n, out, _, k, _ = weight.shape
-    y = x.new_empty(b, h, w, n, out)
-    kernel = weight.permute(0, 3, 4, 2, 1).reshape(n, -1, out)
-    torch.bmm(_unfolded(x, n, k), kernel, out=y.view(-1, n, out).transpose(0, 1))
+    n, out_channels, _, k, _ = weight.shape
+    y = x.new_empty(b, h, w, n, out_channels)
+    kernel = weight.permute(0, 3, 4, 2, 1).reshape(n, -1, out_channels)
+    torch.bmm(_unfolded(x, n, k), kernel, out=y.view(-1, n, out_channels).transpose(0, 1))
     return y
 
 
 def _unfolded(x: Tensor, n: int, k: int) -> Tensor:
     """Return the k·k neighbourhood of each pixel as matrix rows, [n,B*H*W,k*k*I]."""
-    b, h, w, images, into = x.shape
+    b, h, w, images, in_channels = x.shape
     if k > 1:
-        around = F.pad(x, (0, 0, 0, 0, k // 2, k // 2, k // 2, k // 2))
-        x = around.unfold(1, k, 1).unfold(2, k, 1).permute(3, 0, 1, 2, 5, 6, 4)
-        rows = x.reshape(images, b * h * w, k * k * into)
+        padded_input = F.pad(x, (0, 0, 0, 0, k // 2, k // 2, k // 2, k // 2))
+        x = padded_input.unfold(1, k, 1).unfold(2, k, 1).permute(3, 0, 1, 2, 5, 6, 4)
+        rows = x.reshape(images, b * h * w, k * k * in_channels)
     else:
-        rows = x.reshape(b * h * w, images, into).transpose(0, 1)
+        rows = x.reshape(b * h * w, images, in_channels).transpose(0, 1)
     return rows.expand(n, -1, -1)
 
 

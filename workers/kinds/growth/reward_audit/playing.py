@@ -57,28 +57,30 @@ def joined(parts: Sequence[Recorded]) -> Recorded:
     filled = []
     for part in parts:
         hosts += part.hosts
-        missing = whole[len(part.steps) :]
-        filled.append((*part.steps, *(_filling(step, len(part.hosts)) for step in missing)))
+        missing_steps = whole[len(part.steps) :]
+        filled.append((*part.steps, *(_filling(step, len(part.hosts)) for step in missing_steps)))
     steps = tuple(_each_array(step, np.concatenate) for step in zip(*filled, strict=True))
     return Recorded(hosts=tuple(hosts), steps=steps)
 
 
-def score(recorded: Recorded, reward: RewardFunction, settings: RewardSettings) -> Floats:
+def score(recording: Recorded, reward: RewardFunction, settings: RewardSettings) -> Floats:
     """Return rewards [steps, E], including the penalty of a diverged host; 0 once a host's episode has ended.
 
     The facts are those that environments with these settings would have given. ValueError if a reward is not finite or
     too large.
     """
-    done = np.array([host.steps for host in recorded.hosts])
-    broken = np.array([host.failed for host in recorded.hosts])
-    earned = np.zeros((len(recorded.steps), len(done)))
-    for at, facts in enumerate(with_constants(recorded.steps, settings)):
-        earned[at] = np.where(at < done, reward(facts, settings), 0.0)
-        if wrong := flaw(earned[at]):
-            raise ValueError(f"reward mode {settings.mode!r} {wrong} at step {at + 1}: {earned[at].tolist()}")
-    ended = np.flatnonzero(broken & (done > 0))
-    earned[done[ended] - 1, ended] += settings.divergence_penalty
-    return earned
+    end_steps = np.array([host.steps for host in recording.hosts])
+    diverged_mask = np.array([host.failed for host in recording.hosts])
+    earned_rewards = np.zeros((len(recording.steps), len(end_steps)))
+    for step, facts in enumerate(with_constants(recording.steps, settings)):
+        earned_rewards[step] = np.where(step < end_steps, reward(facts, settings), 0.0)
+        if flaw_words := flaw(earned_rewards[step]):
+            raise ValueError(
+                f"reward mode {settings.mode!r} {flaw_words} at step {step + 1}: {earned_rewards[step].tolist()}"
+            )
+    ended = np.flatnonzero(diverged_mask & (end_steps > 0))
+    earned_rewards[end_steps[ended] - 1, ended] += settings.divergence_penalty
+    return earned_rewards
 
 
 def with_constants(steps: Sequence[StepFacts], settings: RewardSettings) -> list[StepFacts]:
@@ -88,15 +90,15 @@ def with_constants(steps: Sequence[StepFacts], settings: RewardSettings) -> list
     constant.
     """
     more_base = settings.base_slot_rent_ratio - PLAYED_WITH.base_slot_rent_ratio
-    before: Floats = np.zeros_like(steps[0].seeds.potential_before)
-    restated = []
+    potential_before: Floats = np.zeros_like(steps[0].seeds.potential_before)
+    restated_steps = []
     for facts in steps:
-        live: Ints = facts.seeds.present.sum(axis=1)
-        rent = facts.effective_seed_params + more_base * live * facts.host_params
-        seeds = replace(facts.seeds, potential_before=before)
-        restated.append(replace(facts, seeds=seeds, effective_seed_params=rent))
-        before = potential(facts.seeds, settings)
-    return restated
+        live_seeds: Ints = facts.seeds.present.sum(axis=1)
+        rent = facts.effective_seed_params + more_base * live_seeds * facts.host_params
+        seeds = replace(facts.seeds, potential_before=potential_before)
+        restated_steps.append(replace(facts, seeds=seeds, effective_seed_params=rent))
+        potential_before = potential(facts.seeds, settings)
+    return restated_steps
 
 
 def _filling(facts: StepFacts, count: int) -> StepFacts:
@@ -106,14 +108,14 @@ def _filling(facts: StepFacts, count: int) -> StepFacts:
 
 def _each_array(parts: Sequence[Facts], make: Callable[[Sequence[Array]], Array]) -> Facts:
     """Return facts that combine the arrays of `parts` and take all other fields from the first."""
-    changed: dict[str, Any] = {}
+    changed_arrays: dict[str, Any] = {}
     for name, value in vars(parts[0]).items():
         values = [vars(part)[name] for part in parts]
         if isinstance(value, SeedFacts):
-            changed[name] = _each_array(values, make)
+            changed_arrays[name] = _each_array(values, make)
         elif isinstance(value, np.ndarray):
-            changed[name] = make(values)
-    return replace(parts[0], **changed)
+            changed_arrays[name] = make(values)
+    return replace(parts[0], **changed_arrays)
 
 
 _NOTHING = Schedule(int_zeros((1, 0)), int_zeros((1, 0, len(HEADS))))
@@ -135,25 +137,25 @@ class SideBySide(Controller[DecisionView]):
     def decide(self, view: DecisionView, uniforms: Floats) -> Ints:
         """Return decisions [E, head]; each controller decides for its own environments."""
         decisions = int_zeros(uniforms.shape)
-        for controller, own in self._controllers:
-            decisions[own] = controller.decide(view, uniforms)[own]
+        for controller, own_envs in self._controllers:
+            decisions[own_envs] = controller.decide(view, uniforms)[own_envs]
         return decisions
 
 
-def player(spec: EnvSpec, data: DeviceData, together: int = 16) -> Play:
+def player(spec: EnvSpec, data: DeviceData, chunk_size: int = 16) -> Play:
     """Return `play(behaviours, hosts, path)`: each behaviour grows the same hosts; host i is drawn at `path`/i.
 
-    `spec` has one environment, whose device holds the hosts. `together`: number of behaviours that share a bank, so
+    `spec` has one environment, whose device holds the hosts. `chunk_size`: number of behaviours that share a bank, so
     that each of its calls serves many hosts. Raises ValueError if a behaviour cannot be played here.
     """
     (device,) = spec.env_devices
 
     def play_all(behaviours: Sequence[Behaviour], hosts: int, path: RngPath) -> Recorded:
         parts = []
-        for at in range(0, len(behaviours), together):
-            chunk = behaviours[at : at + together]
-            wide = replace(spec, env_devices=(device,) * (hosts * len(chunk)))
-            parts.append(_play(wide, {device: data}, chunk, path))
+        for begin in range(0, len(behaviours), chunk_size):
+            chunk = behaviours[begin : begin + chunk_size]
+            wide_spec = replace(spec, env_devices=(device,) * (hosts * len(chunk)))
+            parts.append(_play(wide_spec, {device: data}, chunk, path))
         return joined(parts)
 
     return play_all
@@ -165,12 +167,12 @@ def _play(spec: EnvSpec, data: dict[str, DeviceData], behaviours: Sequence[Behav
     paths = [path / host for host in range(hosts)] * len(behaviours)
     steps: list[StepFacts] = []
 
-    def keep(facts: StepFacts) -> Floats:
+    def keep_facts(facts: StepFacts) -> Floats:
         steps.append(_each_array((facts,), lambda arrays: arrays[0].copy()))  # shares no array with the environments
         return np.zeros(len(facts.op))
 
     decider = _side_by_side(behaviours, hosts, spec)
-    result = play(env, paths, decider, {"kept": keep}, Stopwatch(), lambda _step: None)
+    result = play(env, paths, decider, {"kept": keep_facts}, Stopwatch(), lambda _step: None)
     return Recorded(hosts=result.envs, steps=tuple(steps))
 
 
@@ -178,15 +180,15 @@ def _side_by_side(behaviours: Sequence[Behaviour], hosts: int, spec: EnvSpec) ->
     """Return one controller for all. Schedules are merged into one, at a cost that does not depend on their number."""
     envs = np.arange(len(behaviours) * hosts)
     schedules = list[Schedule]()
-    others = list[tuple[Controller[DecisionView], Ints]]()
+    controllers = list[tuple[Controller[DecisionView], Ints]]()
     for place, behaviour in enumerate(behaviours):
         controller = _controller(behaviour, spec)
         if isinstance(controller, Schedule):
             schedules.append(controller)
         else:
             schedules.append(_NOTHING)
-            others.append((controller, envs[place * hosts : (place + 1) * hosts]))
-    return SideBySide([(Schedule.side_by_side(schedules, hosts), envs), *others])
+            controllers.append((controller, envs[place * hosts : (place + 1) * hosts]))
+    return SideBySide([(Schedule.side_by_side(schedules, hosts), envs), *controllers])
 
 
 def _controller(behaviour: Behaviour, spec: EnvSpec) -> Controller[DecisionView]:

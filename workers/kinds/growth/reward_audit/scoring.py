@@ -50,26 +50,28 @@ def alternatives(settings: RewardSettings) -> Iterator[tuple[str, object, Reward
         if isinstance(value, bool):
             yield name, not value, msgspec.structs.replace(settings, **{name: not value})
         elif isinstance(value, int):
-            for other in sorted({value // 2, value * 2} - {value}):
-                yield name, other, msgspec.structs.replace(settings, **{name: other})
+            for other_value in sorted({value // 2, value * 2} - {value}):
+                yield name, other_value, msgspec.structs.replace(settings, **{name: other_value})
         elif value:
             for number in (value / 2, value * 2):
                 yield name, number, msgspec.structs.replace(settings, **{name: number})
 
 
-def varied(settings: RewardSettings, returns_of: Callable[[RewardSettings], Floats]) -> tuple[Varied, ...]:
-    """Return the constants on which `returns_of` depends, or for which it raises ValueError."""
-    now = returns_of(settings)
+def varied(settings: RewardSettings, find_returns: Callable[[RewardSettings], Floats]) -> tuple[Varied, ...]:
+    """Return the constants on which `find_returns` depends, or for which it raises ValueError."""
+    returns_now = find_returns(settings)
     changes = []
-    for name, other, changed in alternatives(settings):
-        was = _shown(getattr(settings, name))
+    for name, other_value, changed_settings in alternatives(settings):
+        value_before = _shown(getattr(settings, name))
         try:
-            returns = returns_of(changed)
+            returns = find_returns(changed_settings)
         except ValueError:
-            changes.append(Varied(constant=name, was=was, now=_shown(other), returns=()))
+            changes.append(Varied(constant=name, was=value_before, now=_shown(other_value), returns=()))
             continue
-        if (returns != now).any():
-            changes.append(Varied(constant=name, was=was, now=_shown(other), returns=tuple(returns.tolist())))
+        if (returns != returns_now).any():
+            changes.append(
+                Varied(constant=name, was=value_before, now=_shown(other_value), returns=tuple(returns.tolist()))
+            )
     return tuple(changes)
 
 
@@ -89,16 +91,16 @@ def search(
     grade: Callable[[Sequence[Behaviour]], Floats],
 ) -> tuple[Behaviour, float]:
     """Return the best behaviour among `start` and `tries` more, with its score by `grade`; if tied, the earlier one."""
-    graded = list(start)
-    for first in range(0, tries, _ROUND):
-        best = sorted(graded, key=lambda pair: -pair[1])[:_PARENTS]  # stable
+    graded_behaviours = list(start)
+    for round_begin in range(0, tries, _ROUND):
+        best_behaviours = sorted(graded_behaviours, key=lambda pair: -pair[1])[:_PARENTS]  # stable
         children = []
-        for number in range(first, min(first + _ROUND, tries)):
+        for number in range(round_begin, min(round_begin + _ROUND, tries)):
             rng = (path / number).generator()
-            parent = best[int(rng.integers(len(best)))][0]
+            parent = best_behaviours[int(rng.integers(len(best_behaviours)))][0]
             children.append(behaviours.vary(f"search {number + 1}", parent, rng))
-        graded += zip(children, np.asarray(grade(children)).tolist(), strict=True)
-    return max(graded, key=lambda pair: pair[1])
+        graded_behaviours += zip(children, np.asarray(grade(children)).tolist(), strict=True)
+    return max(graded_behaviours, key=lambda pair: pair[1])
 
 
 _ACCURACY = RewardSettings(mode="accuracy")  # the search for the outcome itself maximises this; named in messages only
@@ -121,9 +123,9 @@ class _World:
     play: Play
     recorded: Recorded
 
-    def means(self, earned: Floats) -> Floats:
+    def means(self, earned_rewards: Floats) -> Floats:
         """Return the mean return of each behaviour over its hosts, from rewards [steps, E]."""
-        means: Floats = earned.sum(axis=0).reshape(-1, self.question.hosts).mean(axis=1)
+        means: Floats = earned_rewards.sum(axis=0).reshape(-1, self.question.hosts).mean(axis=1)
         return means
 
 
@@ -160,30 +162,32 @@ def choose_arithmetic(growth: GrowthSettings, device: str) -> Arithmetic:
     return Arithmetic()
 
 
-def _load(asked: AuditedReward, n_slots: int) -> _Loaded:
+def _load(request: AuditedReward, n_slots: int) -> _Loaded:
     """Return a reward's function; a user's function is also rehearsed on synthetic facts."""
-    mode = asked.settings.mode
+    mode = request.settings.mode
     if ":" not in mode:
-        return _Loaded(asked=asked, function=find_reward(mode), sha256="")
+        return _Loaded(asked=request, function=find_reward(mode), sha256="")
     code = load(f"reward mode {mode!r}", mode.rpartition(":")[0])
-    function = find_reward(mode, lambda what, reference: code.module)
+    function = find_reward(mode, lambda subject, reference: code.module)
     rehearse(function, mode, n_slots)
-    return _Loaded(asked=asked, function=function, sha256=code.sha256)
+    return _Loaded(asked=request, function=function, sha256=code.sha256)
 
 
 def _slots(question: RewardAuditQuestion, task: Task) -> tuple[str, ...]:
     """Return the requested slots, by default all; ValueError unless they are slots of the task, in the task's order."""
-    asked = question.slots or task.slots
-    if asked != tuple(slot for slot in task.slots if slot in asked):
-        available = ",".join(task.slots)
-        raise ValueError(f"slots {','.join(asked)}: task {task.name} has {available}; name each once, in this order")
-    return asked
+    asked_slots = question.slots or task.slots
+    if asked_slots != tuple(slot for slot in task.slots if slot in asked_slots):
+        available_slots = ",".join(task.slots)
+        raise ValueError(
+            f"slots {','.join(asked_slots)}: task {task.name} has {available_slots}; name each once, in this order"
+        )
+    return asked_slots
 
 
 def _world(
     question: RewardAuditQuestion, arithmetic: Arithmetic, data: DeviceData, task: Task, slots: tuple[str, ...]
 ) -> _World:
-    offered = Behaviours(slots)
+    behaviours_of_slots = Behaviours(slots)
     spec = EnvSpec(
         task=task,
         slots=slots,
@@ -194,15 +198,15 @@ def _world(
         kernel=arithmetic.kernel,
     )
     path = run_path(question.rng_seed, 0) / "reward_audit"
-    drawn = [
-        offered.draw(f"random {number + 1}", (path / "schedule" / number).generator())
+    drawn_behaviours = [
+        behaviours_of_slots.draw(f"random {number + 1}", (path / "schedule" / number).generator())
         for number in range(question.schedules)
     ]
-    behaviours = (*offered.reference, *drawn)
+    behaviours = (*behaviours_of_slots.reference, *drawn_behaviours)
     play = player(spec, data)
     return _World(
         question=question,
-        offered=offered,
+        offered=behaviours_of_slots,
         behaviours=behaviours,
         play=play,
         recorded=play(behaviours, question.hosts, path / "host"),
@@ -211,16 +215,16 @@ def _world(
 
 def _scored(world: _World, reward: _Loaded) -> Scored:
     settings = reward.asked.settings
-    earned = score(world.recorded, reward.function, settings)  # [steps, E]
-    returns = earned.sum(axis=0).reshape(-1, world.question.hosts)
-    magnitude = np.abs(earned)
+    earned_rewards = score(world.recorded, reward.function, settings)  # [steps, E]
+    returns = earned_rewards.sum(axis=0).reshape(-1, world.question.hosts)
+    magnitude = np.abs(earned_rewards)
 
-    def returns_of(changed: RewardSettings) -> Floats:
-        return world.means(score(world.recorded, reward.function, changed))
+    def returns_of(changed_settings: RewardSettings) -> Floats:
+        return world.means(score(world.recorded, reward.function, changed_settings))
 
-    best = None
+    best_search = None
     if world.question.searched:
-        best = _found(world, reward.function, settings)
+        best_search = _found(world, reward.function, settings)
     return Scored(
         reward=reward.asked,
         sha256=reward.sha256,
@@ -228,7 +232,7 @@ def _scored(world: _World, reward: _Loaded) -> Scored:
         by_step=tuple(magnitude.mean(axis=1).tolist()),
         largest=float(magnitude.max()),
         varied=varied(settings, returns_of),
-        found=best,
+        found=best_search,
     )
 
 
@@ -238,19 +242,19 @@ def _found(world: _World, function: RewardFunction, settings: RewardSettings) ->
     path = run_path(question.rng_seed, 0) / "reward_audit"
 
     def grade(behaviours: Sequence[Behaviour]) -> Floats:
-        recorded = world.play(behaviours, question.hosts, path / "host")
-        return world.means(score(recorded, function, settings))
+        recording = world.play(behaviours, question.hosts, path / "host")
+        return world.means(score(recording, function, settings))
 
-    own = world.means(score(world.recorded, function, settings)).tolist()
-    first = len(world.offered.reference)
-    start = list(zip(world.behaviours[first:], own[first:], strict=True))
-    best, searched = search(world.offered, start, question.searched, path / "search", grade)
-    again = world.play([best], question.hosts, path / "fresh host")
-    returned = score(again, function, settings).sum(axis=0).mean()
+    own_means = world.means(score(world.recorded, function, settings)).tolist()
+    first_random = len(world.offered.reference)
+    start = list(zip(world.behaviours[first_random:], own_means[first_random:], strict=True))
+    best_behaviour, searched_return = search(world.offered, start, question.searched, path / "search", grade)
+    second_recording = world.play([best_behaviour], question.hosts, path / "fresh host")
+    returned_mean = score(second_recording, function, settings).sum(axis=0).mean()
     return FoundBehaviour(
-        behaviour=_played(best, "random", again.hosts),
-        returned=float(returned),
-        searched_return=searched,
+        behaviour=_played(best_behaviour, "random", second_recording.hosts),
+        returned=float(returned_mean),
+        searched_return=searched_return,
         tried=question.searched,
     )
 

@@ -16,6 +16,6 @@ def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
 
     The threshold counts validations of the seed.
     """
-    young = facts.seeds.present & (facts.seeds.age < settings.early_prune_threshold)
-    early = (acted_on(facts, Op.PRUNE) & young).any(axis=1)
-    return sparse.reward(facts, settings) + np.where(early, settings.early_prune_penalty, 0.0)
+    young_mask = facts.seeds.present & (facts.seeds.age < settings.early_prune_threshold)
+    early_mask = (acted_on(facts, Op.PRUNE) & young_mask).any(axis=1)
+    return sparse.reward(facts, settings) + np.where(early_mask, settings.early_prune_penalty, 0.0)

@@ -37,14 +37,14 @@ def reward(facts: StepFacts, settings: RewardSettings) -> Floats:
 def terms(facts: StepFacts, settings: RewardSettings) -> dict[str, Floats]:
     """Return the terms of the contribution family by name, each [E] and summed over slots; the reward is their sum."""
     seeds = blank_absent(facts.seeds)
-    bounded = attribution(facts, seeds, settings)
-    harmful = (seeds.stage == BLENDING) & (seeds.total_improvement < 0)
-    blending_warning = np.where(harmful, -0.1 - np.minimum(0.05 * seeds.epochs_in_stage, 0.3), 0.0)
+    bounded_pay = attribution(facts, seeds, settings)
+    harmful_mask = (seeds.stage == BLENDING) & (seeds.total_improvement < 0)
+    blending_warning = np.where(harmful_mask, -0.1 - np.minimum(0.05 * seeds.epochs_in_stage, 0.3), 0.0)
     synergy = np.where(seeds.interaction_sum > 0, 0.1 * np.tanh(0.5 * seeds.interaction_sum), 0.0)
     return dict(
-        attribution=bounded.sum(axis=1),
+        attribution=bounded_pay.sum(axis=1),
         blending_warning=blending_warning.sum(axis=1),
-        holding_warning=_holding_warning(facts, seeds, bounded).sum(axis=1),
+        holding_warning=_holding_warning(facts, seeds, bounded_pay).sum(axis=1),
         pbrs=pbrs(seeds, before_with_birth(seeds), settings).sum(axis=1),
         synergy=synergy.sum(axis=1),
         rent=_rent(facts, settings),
@@ -54,20 +54,20 @@ def terms(facts: StepFacts, settings: RewardSettings) -> dict[str, Floats]:
     )
 
 
-def _holding_warning(facts: StepFacts, seeds: SeedFacts, bounded: Floats) -> Floats:
+def _holding_warning(facts: StepFacts, seeds: SeedFacts, bounded_pay: Floats) -> Floats:
     """Return the penalty for waiting in HOLDING with positive attribution: -1, -3, -9, then -10 per step."""
-    idle = (facts.op == WAIT)[:, None] & (seeds.stage == HOLDING)
-    overdue = np.clip(seeds.epochs_in_stage - 2, 0, 3)
-    warning = np.maximum(-(3.0**overdue), _WORST_HOLDING_WARNING)
-    return np.where(idle & (seeds.epochs_in_stage >= 2) & (bounded > 0), warning, 0.0)
+    idle_mask = (facts.op == WAIT)[:, None] & (seeds.stage == HOLDING)
+    overdue_epochs = np.clip(seeds.epochs_in_stage - 2, 0, 3)
+    warning = np.maximum(-(3.0**overdue_epochs), _WORST_HOLDING_WARNING)
+    return np.where(idle_mask & (seeds.epochs_in_stage >= 2) & (bounded_pay > 0), warning, 0.0)
 
 
 def _rent(facts: StepFacts, settings: RewardSettings) -> Floats:
-    unmeasured = np.isnan(facts.effective_seed_params)
-    added = np.maximum(facts.total_params - facts.host_params, 0)
-    overhead = np.where(unmeasured, added, facts.effective_seed_params)
-    due = (facts.host_params > 0) & (overhead > 0)
-    growth = np.divide(overhead, facts.host_params, out=np.zeros_like(overhead), where=due)
+    unmeasured_mask = np.isnan(facts.effective_seed_params)
+    added_params = np.maximum(facts.total_params - facts.host_params, 0)
+    overhead = np.where(unmeasured_mask, added_params, facts.effective_seed_params)
+    due_mask = (facts.host_params > 0) & (overhead > 0)
+    growth = np.divide(overhead, facts.host_params, out=np.zeros_like(overhead), where=due_mask)
     return -np.minimum(settings.rent_weight * np.log1p(growth), settings.max_rent)
 
 

@@ -58,9 +58,9 @@ class FactsMemory:
     ) -> StepFacts:
         """Return the facts of decision `step` and its `decisions` [E, head]; call once per step, before execution."""
         table = lifecycle.table
-        present = table.present
-        alpha = np.where(present, table.alpha, 0.0)
-        params = np.where(present, table.params, 0)
+        present_mask = table.present
+        alpha = np.where(present_mask, table.alpha, 0.0)
+        params = np.where(present_mask, table.params, 0)
         seeds = self._seed_facts(lifecycle, measurement)
         facts = StepFacts(
             op=decisions[:, OP],
@@ -76,7 +76,7 @@ class FactsMemory:
             host_params=self._host_params,
             total_params=self._host_params + params.sum(axis=1),
             effective_seed_params=effective_seed_params(
-                present, alpha, params, self._host_params, self._settings.base_slot_rent_ratio
+                present_mask, alpha, params, self._host_params, self._settings.base_slot_rent_ratio
             ),
             alpha_delta_sq_sum=alpha_delta_sq_sum(alpha, self._alpha, self._params, self._host_params),
             fossilized=lifecycle.fossilized.copy(),

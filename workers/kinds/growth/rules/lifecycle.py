@@ -99,20 +99,20 @@ class Lifecycle:
         table = self.table
         self._shown = None
         self.val_acc = np.where(self.alive, measurement.val_acc, self.val_acc)
-        seen = table.present & self.alive[:, None]
-        table.age[seen] += 1
-        table.epochs_in_stage[seen] += 1
-        measured = seen & ~np.isnan(measurement.contribution)
-        again = measured & ~np.isnan(table.contribution)
-        growth = measurement.contribution[again] - table.contribution[again]
-        table.velocity[again] = _VELOCITY_KEEP * table.velocity[again] + (1.0 - _VELOCITY_KEEP) * growth
-        table.contribution[measured] = measurement.contribution[measured]
-        table.interaction_sum[seen] = measurement.interaction_sum[seen]
+        seen_mask = table.present & self.alive[:, None]
+        table.age[seen_mask] += 1
+        table.epochs_in_stage[seen_mask] += 1
+        measured_mask = seen_mask & ~np.isnan(measurement.contribution)
+        repeated_mask = measured_mask & ~np.isnan(table.contribution)
+        growth = measurement.contribution[repeated_mask] - table.contribution[repeated_mask]
+        table.velocity[repeated_mask] = _VELOCITY_KEEP * table.velocity[repeated_mask] + (1.0 - _VELOCITY_KEEP) * growth
+        table.contribution[measured_mask] = measurement.contribution[measured_mask]
+        table.interaction_sum[seen_mask] = measurement.interaction_sum[seen_mask]
 
     def masks(self, step: int) -> DecisionMasks:
         """Return a snapshot of the masks of decision `step` (1-based); `execute` reuses it if nothing has changed."""
-        valid = valid_operations(self.table, self.rules, self.val_acc, self.alive, step)
-        masks = DecisionMasks(self.table, valid, len(self.blueprints))
+        valid_ops = valid_operations(self.table, self.rules, self.val_acc, self.alive, step)
+        masks = DecisionMasks(self.table, valid_ops, len(self.blueprints))
         self._shown = step, masks
         return masks
 
@@ -125,15 +125,15 @@ class Lifecycle:
             masks = self._shown[1]
         else:
             masks = self.masks(step)
-        permitted = masks.permits(decisions)
-        if not permitted.all():
-            env = int(np.argmin(permitted))
+        permitted_mask = masks.permits(decisions)
+        if not permitted_mask.all():
+            env = int(np.argmin(permitted_mask))
             choices = zip(HEADS, decisions[env].tolist(), strict=True)
             decision = ", ".join(f"{head} {value}" for head, value in choices)
             raise InvalidDecision(f"environment {env}, step {step}: the masks do not allow {decision}")
         self._shown = None
         ops = decisions[:, OP]
-        decided = set(ops.tolist())
+        decided_ops = set(ops.tolist())
         at_slot = decisions[:, SLOT, None] == np.arange(len(self.slots))  # [E, S]
         changes: list[SeedEvent] = []
         for op, perform in (
@@ -143,7 +143,7 @@ class Lifecycle:
             (Op.FOSSILIZE, self._fossilize),
             (Op.ADVANCE, self._advance),
         ):
-            if op in decided:
+            if op in decided_ops:
                 changes += perform(at_slot & (ops == op)[:, None], decisions, step, graft)
         self.op_counts[self.alive, ops[self.alive]] += 1
         return changes
@@ -160,23 +160,23 @@ class Lifecycle:
         table.cooldown_left[cooling] -= 1
         self._transition(cooling & (table.stage == PRUNED), Stage.EMBARGOED)
         self._transition(cooling & (table.cooldown_left == 1), Stage.RESETTING)
-        emptied = cooling & (table.cooldown_left == 0)
-        self._transition(emptied, Stage.DORMANT)
-        changes += self._events(emptied, "emptied", step)
-        table.serial[emptied] = -1
+        emptied_mask = cooling & (table.cooldown_left == 0)
+        self._transition(emptied_mask, Stage.DORMANT)
+        changes += self._events(emptied_mask, "emptied", step)
+        table.serial[emptied_mask] = -1
         return changes
 
     # --- operations: `selected` [E, S], already permitted by the masks -----------------------------------------------
 
-    def _germinate(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
+    def _germinate(self, slot_mask: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
         table = self.table
-        every = np.arange(len(selected))
-        envs = np.flatnonzero(selected.any(axis=1))
+        env_numbers = np.arange(len(slot_mask))
+        envs = np.flatnonzero(slot_mask.any(axis=1))
         for env in envs.tolist():
             _, slot, blueprint, style, tempo, target = decisions[env, : ALPHA_TARGET + 1].tolist()
             algorithm = int(_STYLE_ALGORITHMS[style])
             params = graft.germinate(env, slot, blueprint, algorithm)  # if this raises, the slot is unchanged
-            self._transition(selected & (every == env)[:, None], Stage.GERMINATED)
+            self._transition(slot_mask & (env_numbers == env)[:, None], Stage.GERMINATED)
             table.blueprint[env, slot] = blueprint
             table.style[env, slot] = style
             table.algorithm[env, slot] = algorithm
@@ -187,70 +187,70 @@ class Lifecycle:
             table.serial[env, slot] = self._serials[env]
             self._serials[env] += 1
         self.germinated[envs] += 1
-        return self._events(selected, "germinated", step)
+        return self._events(slot_mask, "germinated", step)
 
-    def _advance(self, selected: Bools, _decisions: Ints, step: int, _graft: Graft) -> list[SeedEvent]:
+    def _advance(self, slot_mask: Bools, _decisions: Ints, step: int, _graft: Graft) -> list[SeedEvent]:
         table = self.table
-        starting = selected & (table.stage == GERMINATED)
-        blending = selected & (table.stage == TRAINING)
-        holding = selected & (table.stage == BLENDING)
-        self._transition(starting, Stage.TRAINING)
+        starting_mask = slot_mask & (table.stage == GERMINATED)
+        blending = slot_mask & (table.stage == TRAINING)
+        holding_mask = slot_mask & (table.stage == BLENDING)
+        self._transition(starting_mask, Stage.TRAINING)
         self._transition(blending, Stage.BLENDING)
         retarget(table, blending, table.germination_target, table.tempo, _STYLE_CURVES[table.style])
-        self._transition(holding, Stage.HOLDING)
-        return self._events(selected, "advanced", step)
+        self._transition(holding_mask, Stage.HOLDING)
+        return self._events(slot_mask, "advanced", step)
 
-    def _retarget(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
+    def _retarget(self, slot_mask: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
         table = self.table
         style = self._broadcast_to_slots(decisions[:, STYLE])
         algorithm = _STYLE_ALGORITHMS[style]
         target = _TARGETS[self._broadcast_to_slots(decisions[:, ALPHA_TARGET])]
-        for env, slot in np.argwhere(selected & (algorithm != table.algorithm)).tolist():
+        for env, slot in np.argwhere(slot_mask & (algorithm != table.algorithm)).tolist():
             table.params[env, slot] = graft.set_algorithm(env, slot, int(algorithm[env, slot]))
             table.algorithm[env, slot] = algorithm[env, slot]
             table.style[env, slot] = style[env, slot]
-        self._transition(selected & (table.stage == HOLDING) & (target < 1.0), Stage.BLENDING)
-        retarget(table, selected, target, *self._ramp(decisions))
-        return self._events(selected, "retargeted", step)
+        self._transition(slot_mask & (table.stage == HOLDING) & (target < 1.0), Stage.BLENDING)
+        retarget(table, slot_mask, target, *self._ramp(decisions))
+        return self._events(slot_mask, "retargeted", step)
 
-    def _prune(self, selected: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
+    def _prune(self, slot_mask: Bools, decisions: Ints, step: int, graft: Graft) -> list[SeedEvent]:
         """Prune at once or, where alpha is on and a speed was chosen, by a ramp to 0 with frozen seed parameters."""
         table = self.table
         steps, curve = self._ramp(decisions)
-        scheduled = selected & rampable(table) & (steps > 0)
+        scheduled_mask = slot_mask & rampable(table) & (steps > 0)
         changes: list[SeedEvent] = []
-        if scheduled.any():
-            self._transition(scheduled & (table.stage == HOLDING), Stage.BLENDING)
-            retarget(table, scheduled, np.zeros_like(table.alpha), steps, curve)
-            table.frozen[scheduled] = True
-            changes += self._events(scheduled, "prune_scheduled", step)
-        return changes + self._remove(selected & ~scheduled, step, graft)
+        if scheduled_mask.any():
+            self._transition(scheduled_mask & (table.stage == HOLDING), Stage.BLENDING)
+            retarget(table, scheduled_mask, np.zeros_like(table.alpha), steps, curve)
+            table.frozen[scheduled_mask] = True
+            changes += self._events(scheduled_mask, "prune_scheduled", step)
+        return changes + self._remove(slot_mask & ~scheduled_mask, step, graft)
 
-    def _fossilize(self, selected: Bools, _decisions: Ints, step: int, _graft: Graft) -> list[SeedEvent]:
-        self._transition(selected, Stage.FOSSILIZED)
-        self.fossilized += selected.sum(axis=1)
-        self.contributing += (selected & (self.table.contribution >= CONTRIBUTING_POINTS)).sum(axis=1)
-        return self._events(selected, "fossilized", step)
+    def _fossilize(self, slot_mask: Bools, _decisions: Ints, step: int, _graft: Graft) -> list[SeedEvent]:
+        self._transition(slot_mask, Stage.FOSSILIZED)
+        self.fossilized += slot_mask.sum(axis=1)
+        self.contributing += (slot_mask & (self.table.contribution >= CONTRIBUTING_POINTS)).sum(axis=1)
+        return self._events(slot_mask, "fossilized", step)
 
-    def _remove(self, selected: Bools, step: int, graft: Graft) -> list[SeedEvent]:
-        """Drop the modules of `selected` and start the cooldown of their slots."""
-        if not selected.any():
+    def _remove(self, slot_mask: Bools, step: int, graft: Graft) -> list[SeedEvent]:
+        """Drop the modules of `slot_mask` and start the cooldown of their slots."""
+        if not slot_mask.any():
             return []
-        for env, slot in np.argwhere(selected).tolist():
+        for env, slot in np.argwhere(slot_mask).tolist():
             graft.drop(env, slot)
-        self._transition(selected, Stage.PRUNED)
-        self.table.alpha[selected] = 0.0
-        changes = self._events(selected, "pruned", step)
-        self.table.clear_module(selected)
-        self.table.cooldown_left[selected] = COOLDOWN
-        self.pruned += selected.sum(axis=1)
+        self._transition(slot_mask, Stage.PRUNED)
+        self.table.alpha[slot_mask] = 0.0
+        changes = self._events(slot_mask, "pruned", step)
+        self.table.clear_module(slot_mask)
+        self.table.cooldown_left[slot_mask] = COOLDOWN
+        self.pruned += slot_mask.sum(axis=1)
         return changes
 
     # --- shapes ------------------------------------------------------------------------------------------------------
 
-    def _transition(self, selected: Bools, target: Stage) -> None:
-        if selected.any():
-            transition(self.table, selected, target, self.val_acc)
+    def _transition(self, slot_mask: Bools, target: Stage) -> None:
+        if slot_mask.any():
+            transition(self.table, slot_mask, target, self.val_acc)
 
     def _broadcast_to_slots(self, per_env: Ints) -> Ints:
         """Broadcast [E] to [E, S]."""
@@ -262,11 +262,11 @@ class Lifecycle:
         curve = _CURVES[decisions[:, ALPHA_CURVE]]
         return self._broadcast_to_slots(steps), self._broadcast_to_slots(curve)
 
-    def _events(self, selected: Bools, event: _Event, step: int) -> list[SeedEvent]:
-        """Return one event per entry of `selected`, from the current state of the table."""
+    def _events(self, slot_mask: Bools, event: _Event, step: int) -> list[SeedEvent]:
+        """Return one event per entry of `slot_mask`, from the current state of the table."""
         table = self.table
         changes = []
-        for env, slot in np.argwhere(selected).tolist():
+        for env, slot in np.argwhere(slot_mask).tolist():
             blueprint = int(table.blueprint[env, slot])
             contribution = float(table.contribution[env, slot])
             changes.append(

@@ -52,10 +52,10 @@ _FULL = 1.0 - 1e-6
 
 def may_blend(table: SeedTable, gates: GateMode, val_acc: Floats) -> Bools:
     """Return where TRAINING -> BLENDING is permitted, [E, S]; `val_acc` [E]: last validation accuracy, percent."""
-    passed = (table.stage == TRAINING) & (table.epochs_in_stage >= _BLEND_EPOCHS[gates])
+    passed_mask = (table.stage == TRAINING) & (table.epochs_in_stage >= _BLEND_EPOCHS[gates])
     if gates == "strict":
-        passed &= val_acc[:, None] - table.acc_at_stage_start >= _BLEND_IMPROVEMENT_POINTS
-    return np.asarray(passed)
+        passed_mask &= val_acc[:, None] - table.acc_at_stage_start >= _BLEND_IMPROVEMENT_POINTS
+    return np.asarray(passed_mask)
 
 
 def may_hold(table: SeedTable, gates: GateMode) -> Bools:
@@ -63,8 +63,8 @@ def may_hold(table: SeedTable, gates: GateMode) -> Bools:
 
     Strict gates also require 3 epochs in BLENDING.
     """
-    full = (table.alpha_mode == HOLD) & (table.alpha_target >= _FULL) & (table.alpha >= _FULL)
-    return np.asarray((table.stage == BLENDING) & full & (table.epochs_in_stage >= _HOLD_EPOCHS[gates]))
+    full_mask = (table.alpha_mode == HOLD) & (table.alpha_target >= _FULL) & (table.alpha >= _FULL)
+    return np.asarray((table.stage == BLENDING) & full_mask & (table.epochs_in_stage >= _HOLD_EPOCHS[gates]))
 
 
 def may_fossilize(table: SeedTable, gates: GateMode) -> Bools:
@@ -72,9 +72,9 @@ def may_fossilize(table: SeedTable, gates: GateMode) -> Bools:
 
     Strict gates also require a contribution of at least CONTRIBUTING_POINTS.
     """
-    smallest = CONTRIBUTING_POINTS if gates == "strict" else -np.inf
+    least_contribution = CONTRIBUTING_POINTS if gates == "strict" else -np.inf
     # A contribution that was never measured is NaN, and NaN compares False.
-    return np.asarray((table.stage == HOLDING) & (table.contribution >= smallest))
+    return np.asarray((table.stage == HOLDING) & (table.contribution >= least_contribution))
 
 
 MIN_PRUNE_AGE = 1  # validations
@@ -100,28 +100,28 @@ def seed_limit(rules: Rules, n_slots: int) -> int:
 
 def rampable(table: SeedTable) -> Bools:
     """Return [E, S], True where alpha affects the forward pass and is at rest, so that a ramp can start."""
-    on = (table.stage == BLENDING) | (table.stage == HOLDING)
-    return np.asarray(on & (table.alpha_mode == HOLD))
+    open_mask = (table.stage == BLENDING) | (table.stage == HOLDING)
+    return np.asarray(open_mask & (table.alpha_mode == HOLD))
 
 
-def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive: Bools, step: int) -> Bools:
+def valid_operations(table: SeedTable, rules: Rules, val_acc: Floats, alive_mask: Bools, step: int) -> Bools:
     """Return [E, op, S], True where the operation is valid on the slot.
 
     WAIT is always valid but has no slot, so its entries are all False. On the last step only FOSSILIZE can still count:
-    the effect of other operations would not be measured. `val_acc`, `alive`: [E].
+    the effect of other operations would not be measured. `val_acc`, `alive_mask`: [E].
     """
-    valid = all_false((table.stage.shape[0], len(Op), table.stage.shape[1]))
-    valid[:, Op.FOSSILIZE] = may_fossilize(table, rules.gates)
+    valid_ops = all_false((table.stage.shape[0], len(Op), table.stage.shape[1]))
+    valid_ops[:, Op.FOSSILIZE] = may_fossilize(table, rules.gates)
     if step < rules.steps:
-        present = table.present
-        room = present.sum(axis=1) < seed_limit(rules, present.shape[1])
+        present_mask = table.present
+        room = present_mask.sum(axis=1) < seed_limit(rules, present_mask.shape[1])
         resting = table.alpha_mode == HOLD
-        valid[:, Op.GERMINATE] = table.available & room[:, None]
-        valid[:, Op.SET_ALPHA_TARGET] = rampable(table)
-        valid[:, Op.PRUNE] = present & (table.stage != FOSSILIZED) & resting & (table.age >= MIN_PRUNE_AGE)
+        valid_ops[:, Op.GERMINATE] = table.available & room[:, None]
+        valid_ops[:, Op.SET_ALPHA_TARGET] = rampable(table)
+        valid_ops[:, Op.PRUNE] = present_mask & (table.stage != FOSSILIZED) & resting & (table.age >= MIN_PRUNE_AGE)
         may_train = table.stage == GERMINATED
-        valid[:, Op.ADVANCE] = may_train | may_blend(table, rules.gates, val_acc) | may_hold(table, rules.gates)
-    return valid & alive[:, None, None]
+        valid_ops[:, Op.ADVANCE] = may_train | may_blend(table, rules.gates, val_acc) | may_hold(table, rules.gates)
+    return valid_ops & alive_mask[:, None, None]
 
 
 _INSTANT = SPEEDS.index(0)
@@ -130,8 +130,8 @@ _INSTANT = SPEEDS.index(0)
 class DecisionMasks:
     """Masks of one step, [E, size(head)] per head: a snapshot that later changes of the table do not affect."""
 
-    def __init__(self, table: SeedTable, valid: Bools, n_blueprints: int) -> None:
-        self.valid = valid  # [E, op, S]
+    def __init__(self, table: SeedTable, valid_ops: Bools, n_blueprints: int) -> None:
+        self.valid = valid_ops  # [E, op, S]
         self.sizes = head_sizes(table.stage.shape[1], n_blueprints)  # choices of each head, in the order of HEADS
         self._rampable = rampable(table)  # [E, S]
         same_algorithm = table.algorithm[:, :, None] == _ALGORITHMS  # [E, S, style]
@@ -141,66 +141,66 @@ class DecisionMasks:
         self._alpha_target = table.alpha_target.copy()  # [E, S]
         self._rows = np.arange(table.stage.shape[0])
 
-    def mask(self, head: int, chosen: Ints) -> Bools:
-        """Return the mask of `head` [E, size(head)], given the choices `chosen` [E, head] of all earlier heads."""
-        if chosen.shape[1] != head:
-            raise ValueError(f"the mask of head {HEADS[head]} needs {head} earlier choices, but got {chosen.shape[1]}")
+    def mask(self, head: int, choices: Ints) -> Bools:
+        """Return the mask of `head` [E, size(head)], given the choices `choices` [E, head] of all earlier heads."""
+        if choices.shape[1] != head:
+            raise ValueError(f"the mask of head {HEADS[head]} needs {head} earlier choices, but got {choices.shape[1]}")
         if head == OP:
             ops: Bools = np.asarray(self.valid.any(axis=2))
             ops[:, WAIT] = True
             return ops
         if head == SLOT:
-            return self.valid[self._rows, chosen[:, OP]]
+            return self.valid[self._rows, choices[:, OP]]
         if head in (STYLE, ALPHA_TARGET):
-            pairs = self._retargets[self._rows, chosen[:, SLOT]]  # [E, style, target]
+            pairs = self._retargets[self._rows, choices[:, SLOT]]  # [E, style, target]
             if head == STYLE:
-                allowed = pairs.any(axis=2)
+                allowed_mask = pairs.any(axis=2)
             else:
-                allowed = pairs[self._rows, chosen[:, STYLE]]
-            retarget = chosen[:, OP] == SET_ALPHA_TARGET
-            return np.asarray(self._germinates(chosen)[:, None] | (retarget[:, None] & allowed))
+                allowed_mask = pairs[self._rows, choices[:, STYLE]]
+            retarget = choices[:, OP] == SET_ALPHA_TARGET
+            return np.asarray(self._germinates(choices)[:, None] | (retarget[:, None] & allowed_mask))
         if head in (BLUEPRINT, TEMPO):
-            used = self._germinates(chosen)
+            used_mask = self._germinates(choices)
         elif head == ALPHA_SPEED:
-            used = self._ramps(chosen)
+            used_mask = self._ramps(choices)
         else:
-            used = self._bends(chosen)
-        return np.repeat(used[:, None], self.sizes[head], axis=1)
+            used_mask = self._bends(choices)
+        return np.repeat(used_mask[:, None], self.sizes[head], axis=1)
 
     def permits(self, decisions: Ints) -> Bools:
         """Return [E], True where the masks allow every head of `decisions` [E, head] and unused heads are 0."""
-        in_range = np.asarray(((decisions >= 0) & (decisions < np.array(self.sizes))).all(axis=1))
-        chosen = np.where(in_range[:, None], decisions, 0)
-        op = chosen[:, OP]
-        slot = chosen[:, SLOT]
+        range_mask = np.asarray(((decisions >= 0) & (decisions < np.array(self.sizes))).all(axis=1))
+        choices = np.where(range_mask[:, None], decisions, 0)
+        op = choices[:, OP]
+        slot = choices[:, SLOT]
         waits = op == WAIT
-        germinates = self._germinates(chosen)
+        germinates = self._germinates(choices)
         retarget = op == SET_ALPHA_TARGET
-        pair = self._retargets[self._rows, slot, chosen[:, STYLE], chosen[:, ALPHA_TARGET]]
-        possible = waits | (self.valid[self._rows, op, slot] & (pair | ~retarget))
+        pair = self._retargets[self._rows, slot, choices[:, STYLE], choices[:, ALPHA_TARGET]]
+        possible_mask = waits | (self.valid[self._rows, op, slot] & (pair | ~retarget))
         # Otherwise a used head may take any value in its range, and an unused one must be 0.
-        used = np.empty(chosen.shape, dtype=np.bool_)
-        used[:, OP] = True
-        used[:, SLOT] = ~waits
-        used[:, BLUEPRINT] = used[:, TEMPO] = germinates
-        used[:, STYLE] = used[:, ALPHA_TARGET] = germinates | retarget
-        used[:, ALPHA_SPEED] = self._ramps(chosen)
-        used[:, ALPHA_CURVE] = self._bends(chosen)
-        return np.asarray(in_range & possible & (used | (chosen == 0)).all(axis=1))
+        used_mask = np.empty(choices.shape, dtype=np.bool_)
+        used_mask[:, OP] = True
+        used_mask[:, SLOT] = ~waits
+        used_mask[:, BLUEPRINT] = used_mask[:, TEMPO] = germinates
+        used_mask[:, STYLE] = used_mask[:, ALPHA_TARGET] = germinates | retarget
+        used_mask[:, ALPHA_SPEED] = self._ramps(choices)
+        used_mask[:, ALPHA_CURVE] = self._bends(choices)
+        return np.asarray(range_mask & possible_mask & (used_mask | (choices == 0)).all(axis=1))
 
-    def _germinates(self, chosen: Ints) -> Bools:
-        return np.asarray(chosen[:, OP] == GERMINATE)
+    def _germinates(self, choices: Ints) -> Bools:
+        return np.asarray(choices[:, OP] == GERMINATE)
 
-    def _ramps(self, chosen: Ints) -> Bools:
+    def _ramps(self, choices: Ints) -> Bools:
         """Return where the speed head is used [E]: only where alpha would change."""
-        slot = chosen[:, SLOT]
-        target = _TARGETS[chosen[:, ALPHA_TARGET]]
-        moves = (chosen[:, OP] == SET_ALPHA_TARGET) & (target != self._alpha_target[self._rows, slot])
-        blends_out = (chosen[:, OP] == PRUNE) & self._rampable[self._rows, slot]
+        slot = choices[:, SLOT]
+        target = _TARGETS[choices[:, ALPHA_TARGET]]
+        moves = (choices[:, OP] == SET_ALPHA_TARGET) & (target != self._alpha_target[self._rows, slot])
+        blends_out = (choices[:, OP] == PRUNE) & self._rampable[self._rows, slot]
         return np.asarray(moves | blends_out)
 
-    def _bends(self, chosen: Ints) -> Bools:
-        return np.asarray(self._ramps(chosen) & (chosen[:, ALPHA_SPEED] != _INSTANT))
+    def _bends(self, choices: Ints) -> Bools:
+        return np.asarray(self._ramps(choices) & (choices[:, ALPHA_SPEED] != _INSTANT))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,12 +221,12 @@ class DecisionView:
 def follow(masks: DecisionMasks, wishes: Ints) -> tuple[Ints, Bools]:
     """Return decisions [E, head] that follow `wishes` (0 in unused heads), and where all wishes were permitted [E]."""
     decisions = np.zeros_like(wishes)
-    permitted = all_true(len(wishes))
+    permitted_mask = all_true(len(wishes))
     for head in range(len(masks.sizes)):
         mask = masks.mask(head, decisions[:, :head])
-        used = mask.any(axis=1)
-        wish = np.where(used, wishes[:, head], 0)
-        fits = mask[np.arange(len(wishes)), wish] | ~used
-        decisions[:, head] = np.where(fits, wish, 0)
-        permitted &= fits
-    return decisions, permitted
+        used_mask = mask.any(axis=1)
+        wish = np.where(used_mask, wishes[:, head], 0)
+        fit_mask = mask[np.arange(len(wishes)), wish] | ~used_mask
+        decisions[:, head] = np.where(fit_mask, wish, 0)
+        permitted_mask &= fit_mask
+    return decisions, permitted_mask

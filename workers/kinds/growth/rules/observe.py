@@ -93,9 +93,9 @@ def _one_hot(name: str, choices: Sequence[int]) -> Feature:
     """Return a one-hot feature of a table entry, [E, S] -> [E, S, choice]; all zeros for any other value."""
     values = attrgetter(f"table.{name}")
     if len(choices) == 1:  # [E, S], like a feature of one number
-        return Feature(name, lambda seen: np.asarray(values(seen) == choices[0]))
+        return Feature(name, lambda view: np.asarray(values(view) == choices[0]))
     numbers = np.array(choices)
-    return Feature(name, lambda seen: np.asarray(values(seen)[:, :, None] == numbers), len(choices))
+    return Feature(name, lambda view: np.asarray(values(view)[:, :, None] == numbers), len(choices))
 
 
 BASE: tuple[Feature, ...] = (
@@ -124,13 +124,13 @@ def _slot_features(n_blueprints: int) -> tuple[Feature, ...]:
         _one_hot("stage", _STAGES),
         Feature("alpha", attrgetter("table.alpha")),
         Feature("alpha_target", attrgetter("table.alpha_target")),
-        Feature("ramp_up", lambda seen: seen.table.alpha_mode == UP),
-        Feature("ramp_down", lambda seen: seen.table.alpha_mode == DOWN),
-        Feature("ramp_left", lambda seen: seen.table.steps_total - seen.table.steps_done, scale=_LONGEST_RAMP),
+        Feature("ramp_up", lambda view: view.table.alpha_mode == UP),
+        Feature("ramp_down", lambda view: view.table.alpha_mode == DOWN),
+        Feature("ramp_left", lambda view: view.table.steps_total - view.table.steps_done, scale=_LONGEST_RAMP),
         Feature("blending_out", attrgetter("table.frozen")),
         Feature("tempo", attrgetter("table.tempo"), scale=max(TEMPOS)),
         Feature("germination_target", attrgetter("table.germination_target")),
-        Feature("measured", lambda seen: ~np.isnan(seen.table.contribution)),
+        Feature("measured", lambda view: ~np.isnan(view.table.contribution)),
         _points("contribution", 20.0, attrgetter("table.contribution")),
         _points("velocity", 10.0, attrgetter("table.velocity")),
         _points("interaction", 20.0, attrgetter("table.interaction_sum")),
@@ -140,9 +140,9 @@ def _slot_features(n_blueprints: int) -> tuple[Feature, ...]:
     )
 
 
-def _gain(seen: _Seen, accuracy: Floats) -> Floats:
+def _gain(view: _Seen, accuracy: Floats) -> Floats:
     """Return the gain [E, S] of validation accuracy since a moment in the seed's life; 0 in slots without a seed."""
-    return np.where(seen.present, seen.signals.val_acc[:, None] - accuracy, 0.0)
+    return np.where(view.present, view.signals.val_acc[:, None] - accuracy, 0.0)
 
 
 TELEMETRY: tuple[Feature, ...] = (
@@ -195,14 +195,14 @@ def observation_width(n_slots: int, n_blueprints: int) -> int:
     return len(_table(n_slots, n_blueprints).scale)
 
 
-def _write(block: Floats, features: tuple[Feature, ...], seen: _Seen) -> None:
+def _write(block: Floats, features: tuple[Feature, ...], view: _Seen) -> None:
     """Write the values of `features` into `block` [..., their total width]."""
     start = 0
     for feature in features:
         if feature.width == 1:
-            block[..., start] = feature.values(seen)
+            block[..., start] = feature.values(view)
         else:
-            block[..., start : start + feature.width] = feature.values(seen)
+            block[..., start : start + feature.width] = feature.values(view)
         start += feature.width
 
 
@@ -212,7 +212,7 @@ def observe(lifecycle: Lifecycle, signals: Signals, measurement: Measurement, st
     Values of all features are collected first and transformed together, because numpy's cost is per call.
     """
     n_envs, n_slots = lifecycle.table.stage.shape
-    seen = _Seen(
+    view = _Seen(
         table=lifecycle.table,
         present=lifecycle.table.present,
         signals=signals,
@@ -223,12 +223,12 @@ def observe(lifecycle: Lifecycle, signals: Signals, measurement: Measurement, st
     )
     table = _table(n_slots, len(lifecycle.blueprints))
     x = np.empty((n_envs, len(table.scale)))
-    _write(x[:, : table.slots_at], BASE, seen)
-    _write(x[:, table.slots_at : table.telemetry_at].reshape(n_envs, n_slots, -1), table.slots, seen)
-    _write(x[:, table.telemetry_at :].reshape(n_envs, n_slots, -1), TELEMETRY, seen)
+    _write(x[:, : table.slots_at], BASE, view)
+    _write(x[:, table.slots_at : table.telemetry_at].reshape(n_envs, n_slots, -1), table.slots, view)
+    _write(x[:, table.telemetry_at :].reshape(n_envs, n_slots, -1), TELEMETRY, view)
     x[np.isnan(x)] = 0.0
-    clipped = np.minimum(np.maximum(x[:, table.log], 0.0), table.log_up_to)
-    x[:, table.log] = np.log1p(clipped)
+    clipped_values = np.minimum(np.maximum(x[:, table.log], 0.0), table.log_up_to)
+    x[:, table.log] = np.log1p(clipped_values)
     x /= table.scale
     x[:, table.bounded] = np.tanh(x[:, table.bounded])
     x[~lifecycle.alive] = 0.0

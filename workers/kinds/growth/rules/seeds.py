@@ -90,7 +90,7 @@ class SeedTable:
     def empty(cls, n_envs: int, n_slots: int) -> SeedTable:
         """Return a table of empty slots."""
         blanks = _MODULE_BLANKS | _SLOT_BLANKS
-        return cls(**{name: np.full((n_envs, n_slots), blank) for name, blank in blanks.items()})
+        return cls(**{name: np.full((n_envs, n_slots), blank_value) for name, blank_value in blanks.items()})
 
     @property
     def present(self) -> Bools:
@@ -102,10 +102,10 @@ class SeedTable:
         """Slots [E, S] where a seed may germinate: empty, with the cooldown over."""
         return np.asarray(self.stage == DORMANT)
 
-    def clear_module(self, selected: Bools) -> None:
-        """Reset all module fields of `selected` [E, S]."""
-        for name, blank in _MODULE_BLANKS.items():
-            getattr(self, name)[selected] = blank
+    def clear_module(self, slot_mask: Bools) -> None:
+        """Reset all module fields of `slot_mask` [E, S]."""
+        for name, blank_value in _MODULE_BLANKS.items():
+            getattr(self, name)[slot_mask] = blank_value
 
 
 def seed_id(env: int, serial: int) -> str:
@@ -143,21 +143,22 @@ class IllegalTransition(ValueError):
     """A stage change that the transition table does not allow."""
 
 
-def transition(table: SeedTable, selected: Bools, target: Stage, val_acc: Floats) -> None:
-    """Move every `selected` [E, S] slot to `target`; if any slot may not move, raise IllegalTransition and move none.
+def transition(table: SeedTable, slot_mask: Bools, target: Stage, val_acc: Floats) -> None:
+    """Move every slot of `slot_mask` [E, S] to `target`; if any slot may not move, raise IllegalTransition and move
+    none.
 
     `val_acc` [E] is the last validation accuracy, the baseline for improvement within the new stage.
     """
-    from_stage = table.stage[selected]
-    if not _LEGAL[from_stage, int(target)].all():
-        env, slot = (int(i) for i in np.argwhere(selected & ~_LEGAL[table.stage, int(target)])[0])
+    stages_before = table.stage[slot_mask]
+    if not _LEGAL[stages_before, int(target)].all():
+        env, slot = (int(i) for i in np.argwhere(slot_mask & ~_LEGAL[table.stage, int(target)])[0])
         stage = int(table.stage[env, slot])
         raise IllegalTransition(f"environment {env}, slot {slot}: no transition from stage {stage} to {target.name}")
-    table.previous_stage[selected] = from_stage
-    table.previous_epochs_in_stage[selected] = table.epochs_in_stage[selected]
-    table.stage[selected] = int(target)
-    table.epochs_in_stage[selected] = 0
-    table.acc_at_stage_start[selected] = val_acc[selected.nonzero()[0]]
+    table.previous_stage[slot_mask] = stages_before
+    table.previous_epochs_in_stage[slot_mask] = table.epochs_in_stage[slot_mask]
+    table.stage[slot_mask] = int(target)
+    table.epochs_in_stage[slot_mask] = 0
+    table.acc_at_stage_start[slot_mask] = val_acc[slot_mask.nonzero()[0]]
 
 
 _STEEPNESS = 12.0  # slope of the sigmoid ramp
@@ -185,38 +186,38 @@ def progress(curve: Ints, fraction: Floats) -> Floats:
     return np.where(curve == _COSINE, cosine, np.where(curve == _SIGMOID, sigmoid, fraction))
 
 
-def retarget(table: SeedTable, selected: Bools, target: Floats, steps: Ints, curve: Ints) -> None:
-    """Start ramps of `steps` epochs to `target` in `selected`; if the steps or the distance are 0, set alpha at once.
+def retarget(table: SeedTable, slot_mask: Bools, target: Floats, steps: Ints, curve: Ints) -> None:
+    """Start ramps of `steps` epochs to `target` in `slot_mask`; if the steps or the distance are 0, set alpha at once.
 
     All arrays are [E, S]. Raises ValueError if a selected ramp is in progress or a target is outside [0, 1].
     """
-    if (selected & (table.alpha_mode != HOLD)).any():
+    if (slot_mask & (table.alpha_mode != HOLD)).any():
         raise ValueError("a ramp in progress cannot be retargeted")
-    if (selected & ~((target >= 0.0) & (target <= 1.0))).any():
+    if (slot_mask & ~((target >= 0.0) & (target <= 1.0))).any():
         raise ValueError("an alpha target must be in [0, 1]")
-    at_once = (steps == 0) | (target == table.alpha)
+    instant_mask = (steps == 0) | (target == table.alpha)
     direction = np.where(target > table.alpha, UP, DOWN)
-    table.alpha_start[selected] = table.alpha[selected]
-    table.alpha_target[selected] = target[selected]
-    table.curve[selected] = curve[selected]
-    table.steps_total[selected] = np.where(at_once, 0, steps)[selected]
-    table.steps_done[selected] = 0
-    table.alpha_mode[selected] = np.where(at_once, HOLD, direction)[selected]
-    table.alpha[selected] = np.where(at_once, target, table.alpha)[selected]
+    table.alpha_start[slot_mask] = table.alpha[slot_mask]
+    table.alpha_target[slot_mask] = target[slot_mask]
+    table.curve[slot_mask] = curve[slot_mask]
+    table.steps_total[slot_mask] = np.where(instant_mask, 0, steps)[slot_mask]
+    table.steps_done[slot_mask] = 0
+    table.alpha_mode[slot_mask] = np.where(instant_mask, HOLD, direction)[slot_mask]
+    table.alpha[slot_mask] = np.where(instant_mask, target, table.alpha)[slot_mask]
 
 
-def tick(table: SeedTable, selected: Bools) -> Bools:
-    """Advance every ramp in `selected` by one epoch; return where a ramp reached its target, [E, S]."""
-    ramping = selected & (table.alpha_mode != HOLD)
-    if not ramping.any():
-        return np.asarray(ramping)
-    table.steps_done[ramping] += 1
-    reached = ramping & (table.steps_done >= table.steps_total)
+def tick(table: SeedTable, slot_mask: Bools) -> Bools:
+    """Advance every ramp in `slot_mask` by one epoch; return where a ramp reached its target, [E, S]."""
+    ramping_mask = slot_mask & (table.alpha_mode != HOLD)
+    if not ramping_mask.any():
+        return np.asarray(ramping_mask)
+    table.steps_done[ramping_mask] += 1
+    reached = ramping_mask & (table.steps_done >= table.steps_total)
     fraction = table.steps_done / np.maximum(table.steps_total, 1)
     start = table.alpha_start
     target = table.alpha_target
     alpha = start + (target - start) * progress(table.curve, fraction)
-    moved = np.clip(alpha, np.minimum(start, target), np.maximum(start, target))
-    table.alpha[ramping] = np.where(reached, target, moved)[ramping]
+    moved_alpha = np.clip(alpha, np.minimum(start, target), np.maximum(start, target))
+    table.alpha[ramping_mask] = np.where(reached, target, moved_alpha)[ramping_mask]
     table.alpha_mode[reached] = HOLD
     return np.asarray(reached)

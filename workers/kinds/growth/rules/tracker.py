@@ -75,45 +75,45 @@ class Signals:
             stabilized=all_false(n_envs),
         )
 
-    def after(self, now: Measurement, alive: Bools) -> Signals:
-        """Return the signals after one more measurement; environments not in `alive` [E] keep their signals.
+    def after(self, measurement: Measurement, alive_mask: Bools) -> Signals:
+        """Return the signals after one more measurement; environments not in `alive_mask` [E] keep their signals.
 
         An epoch is stable if the loss improved by less than 3 %. In the first epoch, comparisons with NaN give False.
         """
-        loss_delta = self.val_loss - now.val_loss
-        acc_delta = now.val_acc - self.val_acc
-        stable = (loss_delta >= 0.0) & (loss_delta < _STABLE_IMPROVEMENT * self.val_loss)
-        stable_epochs = np.where(stable, self.stable_epochs + 1, 0)
-        after = Signals(
-            train_loss=now.train_loss,
-            train_acc=now.train_acc,
-            val_loss=now.val_loss,
-            val_acc=now.val_acc,
+        loss_delta = self.val_loss - measurement.val_loss
+        acc_delta = measurement.val_acc - self.val_acc
+        stable_mask = (loss_delta >= 0.0) & (loss_delta < _STABLE_IMPROVEMENT * self.val_loss)
+        stable_epochs = np.where(stable_mask, self.stable_epochs + 1, 0)
+        next_signals = Signals(
+            train_loss=measurement.train_loss,
+            train_acc=measurement.train_acc,
+            val_loss=measurement.val_loss,
+            val_acc=measurement.val_acc,
             loss_delta=loss_delta,
             acc_delta=acc_delta,
             plateau_epochs=np.where(acc_delta < PLATEAU_POINTS, self.plateau_epochs + 1, 0),
-            best_val_loss=np.fmin(self.best_val_loss, now.val_loss),
-            best_val_acc=np.fmax(self.best_val_acc, now.val_acc),
-            loss_history=np.concatenate((self.loss_history[:, 1:], now.val_loss[:, None]), axis=1),
-            acc_history=np.concatenate((self.acc_history[:, 1:], now.val_acc[:, None]), axis=1),
+            best_val_loss=np.fmin(self.best_val_loss, measurement.val_loss),
+            best_val_acc=np.fmax(self.best_val_acc, measurement.val_acc),
+            loss_history=np.concatenate((self.loss_history[:, 1:], measurement.val_loss[:, None]), axis=1),
+            acc_history=np.concatenate((self.acc_history[:, 1:], measurement.val_acc[:, None]), axis=1),
             stable_epochs=stable_epochs,
             stabilized=self.stabilized | (stable_epochs >= _STABLE_EPOCHS),
         )
-        if alive.all():
-            return after
-        kept: dict[str, Any] = {}
-        for name, new in vars(after).items():
-            updated = alive if new.ndim == 1 else alive[:, None]
-            kept[name] = np.where(updated, new, getattr(self, name))
-        return Signals(**kept)
+        if alive_mask.all():
+            return next_signals
+        kept_values: dict[str, Any] = {}
+        for name, new_value in vars(next_signals).items():
+            updated_mask = alive_mask if new_value.ndim == 1 else alive_mask[:, None]
+            kept_values[name] = np.where(updated_mask, new_value, getattr(self, name))
+        return Signals(**kept_values)
 
 
-def summary_seed(table: SeedTable, among: Bools) -> Ints:
-    """Return the slot [E] of the seed that represents all seeds in `among` [E, S]; -1 if there is none.
+def summary_seed(table: SeedTable, seed_mask: Bools) -> Ints:
+    """Return the slot [E] of the seed that represents all seeds in `seed_mask` [E, S]; -1 if there is none.
 
     The order is: highest stage; highest alpha; most negative contribution, for safety, with unmeasured seeds last;
     youngest seed. Serials are unique, so the choice is unique.
     """
     badness = np.where(np.isnan(table.contribution), -np.inf, -table.contribution)
-    ranked = np.lexsort((table.serial, badness, table.alpha, table.stage, among), axis=-1)  # the last key leads
-    return np.where(among.any(axis=1), ranked[:, -1], -1)
+    rank_order = np.lexsort((table.serial, badness, table.alpha, table.stage, seed_mask), axis=-1)  # the last key leads
+    return np.where(seed_mask.any(axis=1), rank_order[:, -1], -1)

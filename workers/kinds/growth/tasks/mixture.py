@@ -34,9 +34,9 @@ _LEVELS = 3.0  # from -3 to 3
 class _Draws(SampleDraws):
     """Random numbers and noise for one context and split."""
 
-    def whole(self, purpose: str, least: int, most: Ints | int, n: int) -> Ints:
-        """Return n integers from `least` to `most`."""
-        return np.asarray(least + np.floor(self.uniform(purpose, n) * (most - least + 1)), np.int64)
+    def whole(self, purpose: str, lowest: int, highest: Ints | int, n: int) -> Ints:
+        """Return n integers from `lowest` to `highest`."""
+        return np.asarray(lowest + np.floor(self.uniform(purpose, n) * (highest - lowest + 1)), np.int64)
 
     def noise(self, deviation: float, n: int) -> Floats:
         """Return images [n, side, side] of uniform noise with this standard deviation."""
@@ -50,15 +50,18 @@ def _texture(labels: Ints, draws: _Draws) -> Floats:
 def _relation(labels: Ints, draws: _Draws) -> Floats:
     n = len(labels)
     distance = draws.whole("distance", *_DISTANCE, n)
-    near = draws.whole("near", 0, _SIDE - 1 - distance, n)  # along the direction of the class
-    aside = draws.whole("aside", _ASIDE, _SIDE - 1 - _ASIDE, n)
-    other = aside + draws.whole("offset", -_ASIDE, _ASIDE, n)
+    near_place = draws.whole("near", 0, _SIDE - 1 - distance, n)  # along the direction of the class
+    side_place = draws.whole("aside", _ASIDE, _SIDE - 1 - _ASIDE, n)
+    other_side_place = side_place + draws.whole("offset", -_ASIDE, _ASIDE, n)
     images = draws.noise(_MARKS_NOISE, n)
-    every = np.arange(n)
+    image_numbers = np.arange(n)
     upright = labels % 2 == 1
-    for mark, along, across in ((_MARK, near, aside), (-_MARK, near + distance, other)):
-        along = np.where(labels < 2, along, _SIDE - 1 - along)  # the opposite direction
-        images[every, np.where(upright, along, across), np.where(upright, across, along)] += mark
+    for mark, place_along, across in (
+        (_MARK, near_place, side_place),
+        (-_MARK, near_place + distance, other_side_place),
+    ):
+        place_along = np.where(labels < 2, place_along, _SIDE - 1 - place_along)  # the opposite direction
+        images[image_numbers, np.where(upright, place_along, across), np.where(upright, across, place_along)] += mark
     return images
 
 

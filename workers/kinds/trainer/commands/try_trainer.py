@@ -21,16 +21,16 @@ from workers.user_code.loading import line_of, one_line
 
 def tried(trial: Trial) -> Tried:
     """Run one trial of the trainer; if the trial fails, raise ValueError with the trainer's error and its line."""
-    asked = trial.question
-    pin(Arithmetic(threads=asked.threads, deterministic=asked.deterministic))
+    question = trial.question
+    pin(Arithmetic(threads=question.threads, deterministic=question.deterministic))
     try:
         return attempt(trial, "cuda:0" if trial.gpu else "cpu")
     except USER_FAULTS as error:
         if not isinstance(error, ValueError):
-            where = line_of(error, module.load(asked.reference)[0].train)
+            line_words = line_of(error, module.load(question.reference)[0].train)
         else:
-            where = ""
-        raise ValueError(f"{one_line(error)}{where}") from error
+            line_words = ""
+        raise ValueError(f"{one_line(error)}{line_words}") from error
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ from workers.kinds.trainer.outcome_sources.left import Left, shortened
 from workers.kinds.trainer.outcome_sources.values import Values
 
 
-def read(file: str, key: str, left: Left) -> Values:
+def read(file: str, key: str, left_output: Left) -> Values:
     """Return the numbers of column `key`; ValueError if there is none."""
-    columns, rows = _rows(file, key, left.text(file))
+    columns, rows = _rows(file, key, left_output.text(file))
     column = columns.index(key)
 
     def at(place: int) -> float:
@@ -27,10 +27,10 @@ def read(file: str, key: str, left: Left) -> Values:
     return Values(len(rows), at, lambda place: f"{file}, {key}, row {rows[place][0]}", f"{file}:{key}")
 
 
-def has(file: str, key: str, left: Left) -> bool:
+def has(file: str, key: str, left_output: Left) -> bool:
     """Whether the file has the column, whatever its cells; a file that cannot be read has not."""
     try:
-        header = next(csv.reader(io.StringIO(_strip_comments(key, left.text(file)), newline="")), [])
+        header = next(csv.reader(io.StringIO(_strip_comments(key, left_output.text(file)), newline="")), [])
     except (ValueError, csv.Error):
         return False
     return key in _columns(header)

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from esper_ab.formats.source_table import Series, SourceTable
 
 
-def read(file: str, key: str, left: Left) -> Values:
+def read(file: str, key: str, left_output: Left) -> Values:
     """Return the values of `key`; of an evaluation with several episodes, their mean. ValueError if there is none."""
     from esper_ab.formats.source_table import series_of  # needs numpy, which most commands' runs do not
 
     try:
-        tables = _tables(file, left)
+        tables = _tables(file, left_output)
         table = next((table for table in tables if key in table.columns), None)
         if table is not None:
             return _values(file, series_of(table, key), has_steps="step" in table.roles)
     except UsageError as error:
-        raise ValueError(str(error).replace(f"{left.out}/", "")) from None
+        raise ValueError(str(error).replace(f"{left_output.out}/", "")) from None
     names = [name for table in tables for name in table.columns]
     raise ValueError(f"{file}: no {key!r}; available names: {shortened(names)}")
 
@@ -47,20 +47,20 @@ def _values(file: str, series: Series, *, has_steps: bool) -> Values:
     return Values(len(series.values), at, where, f"{file}:{key}")
 
 
-def has(file: str, key: str, left: Left) -> bool:
+def has(file: str, key: str, left_output: Left) -> bool:
     """Whether the file has the curve; a file that cannot be read has not."""
     try:
-        return any(key in table.columns for table in _tables(file, left))
+        return any(key in table.columns for table in _tables(file, left_output))
     except (UsageError, ValueError):
         return False
 
 
-def _tables(file: str, left: Left) -> list[SourceTable]:
+def _tables(file: str, left_output: Left) -> list[SourceTable]:
     from esper_ab.formats.known import read_file  # needs numpy, as above
 
     try:
-        return read_file(left.out / file)
+        return read_file(left_output.out / file)
     except FileNotFoundError:
-        raise ValueError(f"the script left no {file} in {{out}}; it left {shortened(left.files())}") from None
+        raise ValueError(f"the script left no {file} in {{out}}; it left {shortened(left_output.files())}") from None
     except OSError as error:
         raise ValueError(f"{file} in {{out}} cannot be read: {error.strerror or error}") from None

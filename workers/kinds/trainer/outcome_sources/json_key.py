@@ -10,9 +10,9 @@ from workers.kinds.trainer.outcome_sources.left import Left, shortened
 from workers.kinds.trainer.outcome_sources.values import Values
 
 
-def read(file: str, key: str, left: Left) -> Values:
+def read(file: str, key: str, left_output: Left) -> Values:
     """Return the number of `key`, or the numbers of a list; ValueError if there is none."""
-    value = _read_value(file, key, left.text(file))
+    value = _read_value(file, key, left_output.text(file))
     name = f"{file}, {key}"
     if not isinstance(value, list):
         number = _number(f"{file}: {key}", value)
@@ -34,10 +34,10 @@ def _number(what: str, value: Any) -> float:
     return as_float(value)
 
 
-def has(file: str, key: str, left: Left) -> bool:
+def has(file: str, key: str, left_output: Left) -> bool:
     """Whether the file has the key, whatever its value; a file that cannot be read has not."""
     try:
-        _value_of(file, key, json.loads(left.text(file)))
+        _value_of(file, key, json.loads(left_output.text(file)))
     except (ValueError, RecursionError):
         return False
     return True
@@ -79,7 +79,7 @@ def _keys(tree: Any) -> list[str]:
     keys = list[str]()
     for key, value in tree.items():
         if isinstance(value, dict):
-            keys += [f"{key}.{inner}" for inner in value]
+            keys += [f"{key}.{inner_key}" for inner_key in value]
         else:
             keys.append(key)
     return keys

@@ -22,18 +22,18 @@ def is_run_file(file: str) -> bool:
     return file.endswith(_RUN_FILE)
 
 
-def read(key: str, left: Left) -> Values:
+def read(key: str, left_output: Left) -> Values:
     """Return the numbers logged under `key`; ValueError if there is none."""
     try:
-        logged = read_regular(left.out / WANDB_FILE).split()
+        logged = read_regular(left_output.out / WANDB_FILE).split()
     except FileNotFoundError:
         logged = []
     if logged:
         return Values(
             len(logged), lambda place: float(logged[place]), lambda place: f"wandb.log, {key}", f"wandb:{key}"
         )
-    if any(map(is_run_file, left.files())):
-        return read_offline(key, left)
+    if any(map(is_run_file, left_output.files())):
+        return read_offline(key, left_output)
     raise ValueError(
         f"the script logged no number {key!r} with wandb.log; does it need a flag for that, like CleanRL's --track?"
     )

@@ -36,9 +36,9 @@ class _DroppedType(type):
 class _Dropped(metaclass=_DroppedType):
     """No-op stub for any wandb attribute."""
 
-    def __init__(self, *args: Any, **named: Any) -> None: ...
+    def __init__(self, *args: Any, **options: Any) -> None: ...
 
-    def __call__(self, *args: Any, **named: Any) -> _Dropped:
+    def __call__(self, *args: Any, **options: Any) -> _Dropped:
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -78,7 +78,7 @@ def _sb3_callback() -> type:
     """Return a no-op callback that can be subclassed and used in a list."""
     base = importlib.import_module("stable_baselines3.common.callbacks").BaseCallback
 
-    def init(self: Any, verbose: int = 0, *args: Any, **named: Any) -> None:
+    def init(self: Any, verbose: int = 0, *args: Any, **options: Any) -> None:
         base.__init__(self, verbose)
 
     return type("WandbCallback", (base,), {"__init__": init, "_on_step": lambda self: True})
@@ -96,9 +96,9 @@ class _Config(dict[str, Any]):
     def __setattr__(self, name: str, value: object) -> None:
         self[name] = value
 
-    def update(self, given: Any = (), /, allow_val_change: bool = False, **named: Any) -> None:
-        is_object = hasattr(given, "__dict__") and not isinstance(given, Mapping)
-        super().update(vars(given) if is_object else given, **named)
+    def update(self, values: Any = (), /, allow_val_change: bool = False, **named_values: Any) -> None:
+        is_object = hasattr(values, "__dict__") and not isinstance(values, Mapping)
+        super().update(vars(values) if is_object else values, **named_values)
 
 
 class _Summary(dict[str, Any]):
@@ -108,8 +108,8 @@ class _Summary(dict[str, Any]):
         super().__setitem__(key, value)
         _keep(key, value)
 
-    def update(self, given: Any = (), /, **named: Any) -> None:
-        for key, value in {**dict(given), **named}.items():
+    def update(self, values: Any = (), /, **named_values: Any) -> None:
+        for key, value in {**dict(values), **named_values}.items():
             self[key] = value
 
 
@@ -123,11 +123,11 @@ class ScriptRun(_Dropped):
         self.config = _Config()
         self.summary = _Summary()
 
-    def log(self, data: Mapping[str, Any], *args: Any, **named: Any) -> None:
+    def log(self, data: Mapping[str, Any], *args: Any, **options: Any) -> None:
         """Keep the values of the key; names in nested mappings are joined by dots."""
         for key, value in data.items():
             if isinstance(value, Mapping):
-                self.log({f"{key}.{inner}": below for inner, below in value.items()})
+                self.log({f"{key}.{inner_key}": inner_value for inner_key, inner_value in value.items()})
             else:
                 self.summary[key] = value
 
@@ -138,7 +138,7 @@ summary = run.summary
 log = run.log
 
 
-def init(*args: Any, config: Any = None, sync_tensorboard: bool = False, **named: Any) -> ScriptRun:
+def init(*args: Any, config: Any = None, sync_tensorboard: bool = False, **options: Any) -> ScriptRun:
     """Store the settings; with `sync_tensorboard` a SummaryWriter's scalars count as logged."""
     if config is not None:
         run.config.update(config)
@@ -152,12 +152,12 @@ def init(*args: Any, config: Any = None, sync_tensorboard: bool = False, **named
 
 
 def _follow(writer: Any) -> None:
-    original = writer.add_scalar
+    original_add = writer.add_scalar
 
-    @functools.wraps(original)
-    def add_scalar(self: Any, tag: str, scalar_value: Any, *args: Any, **named: Any) -> None:
+    @functools.wraps(original_add)
+    def add_scalar(self: Any, tag: str, scalar_value: Any, *args: Any, **options: Any) -> None:
         run.log({tag: scalar_value})
-        original(self, tag, scalar_value, *args, **named)
+        original_add(self, tag, scalar_value, *args, **options)
 
     writer.add_scalar = add_scalar
 

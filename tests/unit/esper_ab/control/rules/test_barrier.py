@@ -32,8 +32,8 @@ class World:
         self.dead = set()
         self.got = {run: [] for run in RUNS}  # releases received
 
-    def feed(self, event, *happened):
-        self.state, releases = event(self.state, *happened)
+    def feed(self, event, *arguments):
+        self.state, releases = event(self.state, *arguments)
         for release in releases:
             for run in release.runs:
                 self.receive(run, release.milestone)
@@ -79,10 +79,10 @@ class World:
 def test_deaths_and_rejoins_cause_neither_early_releases_nor_deadlocks(mode, choices):
     world = World(begin(mode))
     for _ in range(choices.number(50)):
-        alive = [run for run in RUNS if run not in world.dead]
-        possible = [("arrive", run) for run in sorted(world.working)]
-        possible += [("die", run) for run in alive] + [("rejoin", run) for run in sorted(world.dead)]
-        action, run = choices.choose(possible)
+        living_runs = [run for run in RUNS if run not in world.dead]
+        possible_events = [("arrive", run) for run in sorted(world.working)]
+        possible_events += [("die", run) for run in living_runs] + [("rejoin", run) for run in sorted(world.dead)]
+        action, run = choices.choose(possible_events)
         if action == "arrive":
             world.arrive(run)
         elif action == "die":
@@ -109,13 +109,15 @@ def test_a_restored_barrier_continues_to_the_end(mode, choices):
         if world.working:
             world.arrive(choices.choose(sorted(world.working)))
     positions = {run: (position.arrived, position.released) for run, position in world.state.positions.items()}
-    restored, commands = barrier.restore(begin(mode), positions)
-    assert {run: (position.arrived, position.released) for run, position in restored.positions.items()} == positions
+    restored_barrier, commands = barrier.restore(begin(mode), positions)
+    assert {
+        run: (position.arrived, position.released) for run, position in restored_barrier.positions.items()
+    } == positions
     assert commands == ()  # everything due had been released
-    world.state = restored
+    world.state = restored_barrier
     world.working = set()
     world.dead = {run for run in RUNS if world.at[run] < LAST}
-    assert barrier.working(restored) == ()
+    assert barrier.working(restored_barrier) == ()
     for run in choices.order(sorted(world.dead)):
         world.rejoin(run, max(-1, world.at[run] - choices.number(2)))
     while not world.state.done:
@@ -153,8 +155,8 @@ def test_alternate_mode_reverses_the_order_of_runs_every_milestone(choices):
         if world.at[run] >= 0:
             order.append((world.at[run], run))
         world.arrive(run)
-    in_turn = [RUNS if milestone % 2 == 0 else RUNS[::-1] for milestone in range(LAST)]
-    assert order == [(milestone, run) for milestone, runs in enumerate(in_turn) for run in runs]
+    expected_order = [RUNS if milestone % 2 == 0 else RUNS[::-1] for milestone in range(LAST)]
+    assert order == [(milestone, run) for milestone, runs in enumerate(expected_order) for run in runs]
 
 
 @given(choices=CHOICES)
@@ -174,9 +176,9 @@ MILESTONES = st.integers(-1, LAST)
 def test_a_repeated_arrival_has_no_effect(mode, deaths, data):
     """It changes nothing after any deaths, and wherever other workers have rejoined."""
     state = begin(mode)
-    for run, recorded, released, rejoins in deaths:
-        state, _ = barrier.died(state, run, recorded, released)
-        if rejoins:
+    for run, recorded_milestone, released_milestone, is_rejoining in deaths:
+        state, _ = barrier.died(state, run, recorded_milestone, released_milestone)
+        if is_rejoining:
             milestone = data.draw(st.integers(-1, state.positions[run].arrived))
             state, _ = barrier.rejoined(state, run, milestone)
     for run, position in state.positions.items():
@@ -185,13 +187,13 @@ def test_a_repeated_arrival_has_no_effect(mode, deaths, data):
 
 
 @pytest.mark.parametrize(
-    ("event", "milestone", "why"),
+    ("event", "milestone", "reason"),
     [
         (barrier.arrived, 1, "arrived at milestone 1 but was released from -1"),
         (barrier.rejoined, 3, "cannot return to milestone 3"),
     ],
 )
-def test_an_impossible_arrival_or_rejoin_raises_an_error(event, milestone, why):
+def test_an_impossible_arrival_or_rejoin_raises_an_error(event, milestone, reason):
     state, _ = barrier.arrived(barrier.begin("lockstep", RUNS, LAST), "a/0", 0)
-    with pytest.raises(ValueError, match=why):
+    with pytest.raises(ValueError, match=reason):
         event(state, "a/0", milestone)

@@ -11,7 +11,7 @@ PLAN = fake_plans.plan(episodes=2)
 
 
 @pytest.mark.parametrize(
-    ("milestone", "stopping", "released"),
+    ("milestone", "is_stopping", "is_released"),
     [
         (1, False, True),
         (1, True, False),
@@ -19,7 +19,7 @@ PLAN = fake_plans.plan(episodes=2)
         (3, True, True),
     ],
 )
-def test_a_stop_withholds_only_releases_that_start_an_episode(milestone, stopping, released):
+def test_a_stop_withholds_only_releases_that_start_an_episode(milestone, is_stopping, is_released):
     history = begin(started(PLAN))
     blocks = BlocksInProgress()
     (block,) = history.blocks
@@ -28,9 +28,9 @@ def test_a_stop_withholds_only_releases_that_start_an_episode(milestone, stoppin
     for point in range(milestone + 1):
         for run in runs:
             blocks.arrived(run, point)
-        due = blocks.take_due(stopping=stopping and point == milestone)
-    assert [(index, release.milestone) for index, release in due] == (
-        [(block.replicate, milestone)] if released else []
+        due_releases = blocks.take_due(stopping=is_stopping and point == milestone)
+    assert [(index, release.milestone) for index, release in due_releases] == (
+        [(block.replicate, milestone)] if is_released else []
     )
-    assert all(blocks.may_pass(run, milestone) == released for run in runs)
+    assert all(blocks.may_pass(run, milestone) == is_released for run in runs)
     assert not blocks.anything_due

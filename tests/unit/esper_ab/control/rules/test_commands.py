@@ -24,16 +24,16 @@ def world_at_work():
     return world, *world.workers.values()
 
 
-def texts_of_warnings(issued):
-    return [command.text for command in issued if isinstance(command, commands.Warn)]
+def texts_of_warnings(issued_commands):
+    return [command.text for command in issued_commands if isinstance(command, commands.Warn)]
 
 
-def lanes_of_ended_workers(issued):
-    return [command.lane for command in issued if isinstance(command, commands.EndWorker)]
+def lanes_of_ended_workers(issued_commands):
+    return [command.lane for command in issued_commands if isinstance(command, commands.EndWorker)]
 
 
 def test_during_a_slow_stop_the_working_workers_are_named_every_minute():
-    world, waits, works = world_at_work()
+    world, waits, working_worker = world_at_work()
     world.go_on(waits, NONE)
     world.perform(world.machine.stop_requested("SIGTERM", world.now))
     warnings = {
@@ -43,7 +43,10 @@ def test_during_a_slow_stop_the_working_workers_are_named_every_minute():
     assert (warnings[9.0], warnings[69.0]) == ([], [])
     for elapsed_s in (10.0, 70.0):
         (text,) = warnings[elapsed_s]
-        assert f"stopping; waiting for worker {works.identity} on {works.order.lane.name}, in episode 0 of run" in text
+        assert (
+            f"stopping; waiting for worker {working_worker.identity} on {working_worker.order.lane.name}, in episode 0 "
+            "of run" in text
+        )
 
 
 def test_a_worker_with_an_invalid_report_is_ended_with_the_reason():
@@ -80,23 +83,23 @@ def test_outdated_progress_is_no_sign_of_life():
 
     assert commands_after(other_worker.progress()) == []
     assert commands_after(worker.progress()) == [commands.Show(worker.progress())]
-    outdated = worker.progress()
+    outdated_progress = worker.progress()
     world.go_on(worker, NONE)
-    assert commands_after(outdated) == []  # it came after the report of what it was doing
+    assert commands_after(outdated_progress) == []  # it came after the report of what it was doing
 
 
 def test_a_worker_at_the_barrier_is_never_late():
-    world, waits, works = world_at_work()
+    world, waits, working_worker = world_at_work()
     world.go_on(waits, NONE)
     for _ in range(60):
         world.now += 5.0
-        world.hear(works, works.progress())
+        world.hear(working_worker, working_worker.progress())
         assert lanes_of_ended_workers(world.machine.check_silent(world.now)) == []
     for _ in range(60):
         world.now += 5.0
         if late_lanes := lanes_of_ended_workers(world.machine.check_silent(world.now)):
             break
-    assert late_lanes == [works.order.lane.name]
+    assert late_lanes == [working_worker.order.lane.name]
 
 
 @pytest.mark.parametrize(("traceback", "quotes_log"), [("", False), ("Traceback: planted", True)])
@@ -108,11 +111,11 @@ def test_the_warning_about_a_death_quotes_the_log_if_there_is_a_traceback(traceb
     assert text.startswith(f"worker {worker.identity} on {worker.order.lane.name} was ended, in episode 0 of run ")
 
 
-def unsynced_events(issued):
+def unsynced_events(issued_commands):
     """Return the appended events that no later command syncs."""
-    kinds = [type(command) for command in issued]
-    synced = max((n for n, kind in enumerate(kinds) if kind is commands.Sync), default=-1)
-    return [command.event for command in issued[synced + 1 :] if isinstance(command, commands.Append)]
+    kinds = [type(command) for command in issued_commands]
+    last_sync = max((n for n, kind in enumerate(kinds) if kind is commands.Sync), default=-1)
+    return [command.event for command in issued_commands[last_sync + 1 :] if isinstance(command, commands.Append)]
 
 
 @pytest.mark.parametrize("traceback", ["", "Traceback: planted"])
@@ -123,27 +126,27 @@ def test_the_loss_of_a_seed_is_synced_to_the_disk_at_once(traceback):
     world.in_peace()
     worker = next(iter(world.workers.values()))
     world.hear(worker, Failed(summary="planted", traceback=traceback, again=traceback != ""))
-    issued = world.machine.lost(worker.order.lane.name, "was ended", "", hung=False)
-    assert unsynced_events(issued) == []
-    world.perform(issued)
-    given_up = {run.ref.replicate for run in world.recorded.runs.values() if run.lost}
-    assert given_up == ({0} if traceback else {0, 1})
+    issued_commands = world.machine.lost(worker.order.lane.name, "was ended", "", hung=False)
+    assert unsynced_events(issued_commands) == []
+    world.perform(issued_commands)
+    lost_seeds = {run.ref.replicate for run in world.recorded.runs.values() if run.lost}
+    assert lost_seeds == ({0} if traceback else {0, 1})
 
 
 def test_a_look_is_synced_to_the_disk_at_once():
     journal = World(PLAN).to_the_end().journal
-    first = next(n for n, event in enumerate(journal) if isinstance(event, LookTaken))
-    machine = ExperimentMachine(fold(journal[:first]), limits_of(), 0.0)
-    issued = machine.take_over()
-    assert commands.Append(journal[first]) in issued
-    assert unsynced_events(issued) == []
+    first_look = next(n for n, event in enumerate(journal) if isinstance(event, LookTaken))
+    machine = ExperimentMachine(fold(journal[:first_look]), limits_of(), 0.0)
+    issued_commands = machine.take_over()
+    assert commands.Append(journal[first_look]) in issued_commands
+    assert unsynced_events(issued_commands) == []
 
 
 # Messages that were lost with a connection are sent again.
 
 
-def sent_messages(issued):
-    return [command.message for command in issued if isinstance(command, commands.Send)]
+def sent_messages(issued_commands):
+    return [command.message for command in issued_commands if isinstance(command, commands.Send)]
 
 
 def test_a_lost_assignment_is_resent_after_another_hello():

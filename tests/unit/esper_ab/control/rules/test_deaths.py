@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from esper_ab.control.rules.deaths import Deaths
 
 
-@given(milestones=st.lists(st.integers(0, 3), max_size=20).map(sorted), most=st.integers(1, 4))
-def test_a_run_is_given_up_after_the_maximum_number_of_deaths_without_progress(milestones, most):
-    deaths = Deaths(most)
+@given(milestones=st.lists(st.integers(0, 3), max_size=20).map(sorted), death_limit=st.integers(1, 4))
+def test_a_run_is_given_up_after_the_maximum_number_of_deaths_without_progress(milestones, death_limit):
+    deaths = Deaths(death_limit)
     for n, milestone in enumerate(milestones):
-        assert deaths.count_in_run("a/0", milestone) == (milestones[: n + 1].count(milestone) >= most)
+        assert deaths.count_in_run("a/0", milestone) == (milestones[: n + 1].count(milestone) >= death_limit)
 
 
 def test_deaths_outside_a_run_are_counted_until_the_lane_makes_progress():

@@ -24,11 +24,11 @@ ORDER = order()
 TRAINS = Sign(phase="train", run_name="a/0", step=7)
 
 
-def history_of(began="", *continued):
+def history_of(start_sources="", *continued_sources):
     """Return a history that was started and continued with these sources."""
     history = begin(started(PLAN))
-    history.started.code.update(sources=began)
-    for sources in continued:
+    history.started.code.update(sources=start_sources)
+    for sources in continued_sources:
         history.add(ExperimentContinued(versions={}, machine={}, code={"sources": sources}))
     return history
 
@@ -43,7 +43,7 @@ def hello(**changes):
 
 
 @pytest.mark.parametrize(
-    ("began", "continued", "worker", "warns"),
+    ("start_sources", "continued_sources", "worker", "has_warning"),
     [
         ("x", (), "x", False),
         ("x", (), "y", True),
@@ -53,15 +53,18 @@ def hello(**changes):
         ("", (), "y", False),  # a coordinator without known sources
     ],
 )
-def test_a_worker_with_different_code_than_the_coordinator_causes_a_warning(began, continued, worker, warns):
-    warning = incidents.other_code(hello(sources=worker), "cpu:0", history_of(began, *continued))
-    assert bool(warning) == warns
-    expected = f"(sources {worker}) than that with which the experiment began ({continued[-1] if continued else began})"
-    assert not warns or expected in warning
+def test_a_worker_with_different_code_than_the_coordinator_causes_a_warning(
+    start_sources, continued_sources, worker, has_warning
+):
+    warning = incidents.other_code(hello(sources=worker), "cpu:0", history_of(start_sources, *continued_sources))
+    assert bool(warning) == has_warning
+    last_sources = continued_sources[-1] if continued_sources else start_sources
+    expected = f"(sources {worker}) than that with which the experiment began ({last_sources})"
+    assert not has_warning or expected in warning
 
 
 @pytest.mark.parametrize(
-    ("greeted", "has_run", "stands", "sign", "where"),
+    ("is_greeted", "has_run", "stands", "sign", "place"),
     [
         (False, False, NOWHERE, None, "before it was ready for a run"),
         (False, True, NOWHERE, None, "before it was ready for a run"),
@@ -73,13 +76,13 @@ def test_a_worker_with_different_code_than_the_coordinator_causes_a_warning(bega
         (True, True, 2, TRAINS, "in evaluation of run a/0 (last sign: train, step 7)"),
     ],
 )
-def test_the_description_of_a_worker_names_its_phase_and_run(greeted, has_run, stands, sign, where):
-    worker = WorkerState(order=ORDER, greeted=greeted)
-    assert incidents.whereabouts(worker, first_run() if has_run else None, stands, sign) == where
+def test_the_description_of_a_worker_names_its_phase_and_run(is_greeted, has_run, stands, sign, place):
+    worker = WorkerState(order=ORDER, greeted=is_greeted)
+    assert incidents.whereabouts(worker, first_run() if has_run else None, stands, sign) == place
 
 
 @pytest.mark.parametrize(
-    ("silence", "ending"),
+    ("silence", "text_end"),
     [
         (None, "waited at the barrier after episode 0: Ctrl-C stops at once"),
         (
@@ -88,31 +91,31 @@ def test_the_description_of_a_worker_names_its_phase_and_run(greeted, has_run, s
         ),
     ],
 )
-def test_a_stopping_message_names_the_awaited_worker(silence, ending):
+def test_a_stopping_message_names_the_awaited_worker(silence, text_end):
     text = incidents.stop_waits(WorkerState(order=ORDER, greeted=True), first_run(), 1, silence)
     assert text.startswith(f"stopping; waiting for worker {ORDER.identity} on cpu:0, ")
-    assert text.endswith(ending)
+    assert text.endswith(text_end)
 
 
 @pytest.mark.parametrize(
-    ("records", "ending"), [(None, ""), (0, " to begin a/0 again"), (1, " to continue a/0 after episode 0")]
+    ("records", "text_end"), [(None, ""), (0, " to begin a/0 again"), (1, " to continue a/0 after episode 0")]
 )
-def test_a_restart_incident_names_the_next_episode_of_the_run(records, ending):
+def test_a_restart_incident_names_the_next_episode_of_the_run(records, text_end):
     history = history_of()
     history.add(RunReady(run=SPEC.ref, warm_up_s=0.0, milestone=0))
     if records:
         history.add(EpisodeRecorded(record=replace(EPISODE, run=SPEC.ref, episode=0)))
     entry = incidents.restart(WorkerState(order=ORDER), None if records is None else history.runs["a/0"])
     assert (entry.category, entry.run_name) == ("restart", "" if records is None else "a/0")
-    assert entry.detail == f"worker {ORDER.identity} on cpu:0 was started{ending}"
+    assert entry.detail == f"worker {ORDER.identity} on cpu:0 was started{text_end}"
 
 
 def test_every_damaged_checkpoint_is_an_incident():
-    ready = Ready(run=SPEC.ref, warm_up_s=0.0, damaged=("checkpoint 2 is empty", "checkpoint 1 is empty"))
-    event, *entries = incidents.reported(ready, first_run())
+    ready_report = Ready(run=SPEC.ref, warm_up_s=0.0, damaged=("checkpoint 2 is empty", "checkpoint 1 is empty"))
+    event, *entries = incidents.reported(ready_report, first_run())
     assert isinstance(event, RunReady)
     assert entries == [
-        Incident(category="damaged_checkpoint", run_name="a/0", detail=damage) for damage in ready.damaged
+        Incident(category="damaged_checkpoint", run_name="a/0", detail=damage) for damage in ready_report.damaged
     ]
 
 
@@ -151,9 +154,9 @@ def test_an_incident_names_the_failed_environments():
     (entry,) = confounders(replace(EPISODE, envs=envs))
     assert (entry.category, entry.run_name, entry.episode) == ("non_finite", EPISODE.run.name, EPISODE.episode)
     assert f"1 of {len(envs)} environments failed (environments 1)" in entry.detail
-    first, *later_episodes = EVALUATION.episodes
-    broken = replace(first, result=replace(first.result, failed=True))
-    (entry,) = confounders(replace(EVALUATION, episodes=(broken, *later_episodes)))
+    first_episode, *later_episodes = EVALUATION.episodes
+    failed_episode = replace(first_episode, result=replace(first_episode.result, failed=True))
+    (entry,) = confounders(replace(EVALUATION, episodes=(failed_episode, *later_episodes)))
     assert entry.episode is None
     assert "evaluation episodes failed" in entry.detail
 
@@ -207,11 +210,11 @@ def test_a_run_has_one_incident_per_confounder():
 def confounders_in_turn(run):
     """Return episode and confounder of each incident of these episodes in turn."""
     entries = []
-    known = set()
+    known_confounders = set()
     for record in run:
-        for entry in confounders(record, known):
+        for entry in confounders(record, known_confounders):
             entries.append((entry.episode, entry.confounder))
-            known.add(entry.confounder)
+            known_confounders.add(entry.confounder)
     return entries
 
 

@@ -26,9 +26,9 @@ def late_workers(liveness, start, end):
 
 @pytest.mark.parametrize(("step_s", "grace_s"), [(0.0, 300.0), (2.0, 300.0), (441.0, 4410.0)])
 def test_the_grace_period_grows_with_the_steps_of_the_plan(step_s, grace_s):
-    second, (laggard,) = late_workers(signing_worker(LIMITS.of_steps(step_s), Sign(phase="warm-up")), 0.0, 5000.0)
-    assert second == grace_s + 1.0
-    assert laggard == Laggard(worker="w00/1", last=Sign(phase="warm-up"), silent_s=second, limit_s=grace_s)
+    deadline, (laggard,) = late_workers(signing_worker(LIMITS.of_steps(step_s), Sign(phase="warm-up")), 0.0, 5000.0)
+    assert deadline == grace_s + 1.0
+    assert laggard == Laggard(worker="w00/1", last=Sign(phase="warm-up"), silent_s=deadline, limit_s=grace_s)
 
 
 @given(st.lists(st.floats(0.01, 200.0), min_size=1, max_size=20))
@@ -53,8 +53,8 @@ def test_the_pace_of_one_worker_sets_the_limit_for_all_workers():
     liveness = signing_worker(times=(0.0, 1.0))
     liveness.rest("w00/1", 2.0)
     liveness.sign("w01/1", TRAIN, 2.0)
-    second, (laggard,) = late_workers(liveness, 2.0, 100.0)
-    assert (second, laggard.worker) == (63.0, "w01/1")
+    deadline, (laggard,) = late_workers(liveness, 2.0, 100.0)
+    assert (deadline, laggard.worker) == (63.0, "w01/1")
 
 
 @pytest.mark.parametrize("phase", ["start-up", "assigned", "warm-up"])
@@ -62,16 +62,16 @@ def test_a_one_time_phase_has_the_whole_grace_period(phase):
     liveness = signing_worker(sign=Sign(phase=phase))
     liveness.sign("w01/1", Sign(phase=phase), 0.0)
     liveness.rest("w00/1", 1.0)
-    second, _ = late_workers(liveness, 1.0, 400.0)
-    assert second == 301.0
+    deadline, _ = late_workers(liveness, 1.0, 400.0)
+    assert deadline == 301.0
 
 
 def test_no_worker_is_ended_for_a_pause_of_the_coordinator():
     liveness = signing_worker(sign=Sign(phase="start-up"))
     assert liveness.late(1.0) == ()
     assert liveness.late(100_000.0) == ()
-    second, _ = late_workers(liveness, 100_000.0, 101_000.0)
-    assert second == 100_300.0
+    deadline, _ = late_workers(liveness, 100_000.0, 101_000.0)
+    assert deadline == 100_300.0
 
 
 def test_an_interval_cut_short_by_a_loss_does_not_affect_the_pace():
@@ -80,8 +80,8 @@ def test_an_interval_cut_short_by_a_loss_does_not_affect_the_pace():
     liveness.forget("w00/1")
     assert liveness.late(1000.0) == ()
     liveness.sign("w01/1", TRAIN, 1000.0)
-    second, _ = late_workers(liveness, 1000.0, 1100.0)
-    assert second == 1051.0
+    deadline, _ = late_workers(liveness, 1000.0, 1100.0)
+    assert deadline == 1051.0
 
 
 @given(st.floats(1.0, 50.0), st.sampled_from(["start-up", "assigned", "warm-up", "never seen"]))

@@ -15,11 +15,11 @@ from esper_ab.journal.events import LookTaken, PlanExtended, RunStarted
 from esper_ab.journal.fold import begin
 
 
-@pytest.mark.parametrize(("early_stop", "first_to_wait"), [(True, 14), (False, 20)])
-def test_a_block_waits_for_an_earlier_look_only_if_the_look_may_stop_groups(early_stop, first_to_wait):
+@pytest.mark.parametrize(("early_stop", "first_waiting"), [(True, 14), (False, 20)])
+def test_a_block_waits_for_an_earlier_look_only_if_the_look_may_stop_groups(early_stop, first_waiting):
     history = begin(started(fake_plans.plan(seeds=20, early_stop=early_stop)))
     assert history.design.looks == (14, 20)
-    assert [may_start(history, block) for block in history.blocks] == [n < first_to_wait for n in range(20)]
+    assert [may_start(history, block) for block in history.blocks] == [n < first_waiting for n in range(20)]
 
 
 SMALL = {"n_envs": 1, "episodes": 1, "unpaired": True, "margin": 0.001}  # an A/A is never equivalent
@@ -27,14 +27,14 @@ SMALL = {"n_envs": 1, "episodes": 1, "unpaired": True, "margin": 0.001}  # an A/
 
 def history_at_end(**settings):
     """Return the history of such an experiment; check that its looks and extensions follow from its records."""
-    first, *events = World(fake_plans.plan(**(SMALL | settings))).to_the_end().journal
-    history = begin(first)
+    first_event, *events = World(fake_plans.plan(**(SMALL | settings))).to_the_end().journal
+    history = begin(first_event)
     for event in events:
         if isinstance(event, LookTaken | PlanExtended):
             assert event in due(history)
         if isinstance(event, RunStarted) and history.design.early_stop:
-            ahead = set(history.design.looks) - {look.replicates for look in history.looks}
-            assert event.run.replicate < min(ahead, default=100)
+            open_looks = set(history.design.looks) - {look.replicates for look in history.looks}
+            assert event.run.replicate < min(open_looks, default=100)
         history.add(event)
     return history
 
@@ -65,8 +65,8 @@ def test_a_decided_comparison_continues_if_early_stopping_is_off():
 def test_a_group_with_only_decided_comparisons_leaves_later_blocks():
     groups = {"groups": ("a1", "a2", "b", "w"), "control": "a1", "untested": ("w",)}
     history = history_at_end(**groups, cores=4, seeds=10, looks=(6, 10))
-    first, last = history.looks
-    assert (first.decided, first.leaving) == ((Contrast(a="b", b="a1"),), ("b",))
+    first_look, last_look = history.looks
+    assert (first_look.decided, first_look.leaving) == ((Contrast(a="b", b="a1"),), ("b",))
     assert evaluated_seeds(history, "b") == set(range(6))
     assert (
         evaluated_seeds(history, "a1")
@@ -74,7 +74,7 @@ def test_a_group_with_only_decided_comparisons_leaves_later_blocks():
         == evaluated_seeds(history, "w")
         == set(range(10))
     )
-    assert last.replicates == 10
+    assert last_look.replicates == 10
 
 
 def test_an_open_ended_plan_adds_blocks_until_its_comparison_is_decided():
@@ -84,8 +84,8 @@ def test_an_open_ended_plan_adds_blocks_until_its_comparison_is_decided():
     (progress,) = progress_of(history).comparisons.values()
     assert progress.decided_at >= 6
     assert progress.looks[-1].e >= 20.0
-    identical = history_at_end(groups=("a1", "a2"), seeds=6, open_ended=True, unpaired=False)
-    assert identical.replicates == 6, "a comparison of identical computations ends"
+    identical_history = history_at_end(groups=("a1", "a2"), seeds=6, open_ended=True, unpaired=False)
+    assert identical_history.replicates == 6, "a comparison of identical computations ends"
 
 
 def test_a_stop_for_futility_ends_its_groups():

@@ -105,7 +105,7 @@ def test_every_record_is_written_once_despite_faults(name):
     @given(choices=WORLDS)
     def in_every_world(choices):
         lives = choices.number(3)
-        world = World(PLANS[name], limits=limits_of(1 + choices.number(3)), at_once=1 + choices.number(4))
+        world = World(PLANS[name], limits=limits_of(1 + choices.number(3)), start_limit=1 + choices.number(4))
         world.some_faults(choices)
         for _ in range(lives):
             world = world.resumed(1 + choices.number(len(world.journal)))
@@ -133,9 +133,9 @@ def test_an_experiment_stopped_at_a_barrier_resumes_to_the_same_records(name):
         world.to_the_end()
         assert not isinstance(world.error, Interrupted) or world.error.in_order
         assert all(run.recorded <= reached.get(name, -1) + 1 for name, run in world.recorded.runs.items())
-        resumed = world.resumed(len(world.journal)).to_the_end()
-        by_run = check_end(resumed)
-        if not any(run.lost for run in resumed.recorded.runs.values()):
+        resumed_world = world.resumed(len(world.journal)).to_the_end()
+        by_run = check_end(resumed_world)
+        if not any(run.lost for run in resumed_world.recorded.runs.values()):
             assert by_run == records(faultless_world(name).journal)
 
     in_every_world()
@@ -182,10 +182,10 @@ def test_a_second_ctrl_c_stops_at_once():
 def test_a_stop_at_the_last_barrier_finishes_the_experiment(name):
     """A resumed experiment would have nothing left to do."""
     world = World(PLANS[name])
-    last = len(faultless_world(name).journal)
+    last_line = len(faultless_world(name).journal)
     while any(run.expected and run.released < run.spec.episodes for run in world.recorded.runs.values()):
         world.in_peace()
-    assert len(world.journal) < last
+    assert len(world.journal) < last_line
     world.perform(world.machine.stop_requested(CTRL_C, world.now))
     world.to_the_end()
     assert world.error is None
@@ -202,26 +202,30 @@ def test_messages_of_a_failed_worker_are_ignored():
     assert len(world.journal) == events_before
 
 
-def world_ended_by(complete, summary, traceback="", **more):
+def world_ended_by(has_complete_seed, summary, traceback="", **failure_details):
     """Return the end of a world with this failure of a worker, in the first seed or after a complete one."""
     world = World(PLANS["lockstep"])
-    while any_complete(world.recorded) != complete or not all(worker.working for worker in world.workers.values()):
+    while any_complete(world.recorded) != has_complete_seed or not all(
+        worker.working for worker in world.workers.values()
+    ):
         world.in_peace()
-    failed = Failed(summary=summary, traceback=traceback, again=False, **more)
-    world.hear(next(iter(world.workers.values())), failed)
+    failure = Failed(summary=summary, traceback=traceback, again=False, **failure_details)
+    world.hear(next(iter(world.workers.values())), failure)
     return world.to_the_end()
 
 
-@pytest.mark.parametrize("complete", [False, True], ids=["the first seed", "a later one"])
-def test_a_permanent_failure_is_not_retried(complete):
+@pytest.mark.parametrize("has_complete_seed", [False, True], ids=["the first seed", "a later one"])
+def test_a_permanent_failure_is_not_retried(has_complete_seed):
     """Before a seed is complete none is given up, so that the user can fix the fault and resume; later one is."""
-    world = world_ended_by(complete, "OutOfMemory: 15.1 GiB of 16", "…")
-    assert {run.ref.replicate for run in world.recorded.runs.values() if run.lost} == ({1} if complete else set())
+    world = world_ended_by(has_complete_seed, "OutOfMemory: 15.1 GiB of 16", "…")
+    assert {run.ref.replicate for run in world.recorded.runs.values() if run.lost} == (
+        {1} if has_complete_seed else set()
+    )
     assert [event.category for event in incidents_of(world)].count("worker_death") == 1
-    blamed = [event.detail for event in incidents_of(world) if event.category == "dropped_pair"]
-    assert [" died once " in detail for detail in blamed] == [True] * complete
-    assert (world.error is None) == complete
-    assert complete or "OutOfMemory: 15.1 GiB of 16" in str(world.error)
+    loss_details = [event.detail for event in incidents_of(world) if event.category == "dropped_pair"]
+    assert [" died once " in detail for detail in loss_details] == [True] * has_complete_seed
+    assert (world.error is None) == has_complete_seed
+    assert has_complete_seed or "OutOfMemory: 15.1 GiB of 16" in str(world.error)
 
 
 def test_changed_code_stops_the_experiment_without_losing_seeds():
@@ -245,33 +249,33 @@ def test_a_complete_run_of_a_lost_seed_gets_no_release():
         for worker in (worker_a, worker_b) if world.recorded.runs["b/0"].recorded < 2 else (worker_a,):
             world.go_on(worker, Choices(b""))
         world.finish_round()
-    last = worker_a.reports[-1]
+    last_report = worker_a.reports[-1]
     world.act("die", worker_b, Choices(b""))
     world.finish_round()
-    answers = sent_messages(world.machine.heard(worker_a.identity, last, world.now))
+    answers = sent_messages(world.machine.heard(worker_a.identity, last_report, world.now))
     assert not [message for message in answers if isinstance(message, Release)]
     world.to_the_end()
     assert states(world) == {"a/0": "finished", "b/0": "lost", "a/1": "finished", "b/1": "finished"}
 
 
-def sent_messages(issued):
-    return [command.message for command in issued if isinstance(command, commands.Send)]
+def sent_messages(issued_commands):
+    return [command.message for command in issued_commands if isinstance(command, commands.Send)]
 
 
 def states(world):
     return {name: run.state for name, run in world.recorded.runs.items()}
 
 
-@pytest.mark.parametrize("blameless", [True, False])
-def test_a_blameless_death_of_a_worker_costs_no_run(blameless):
+@pytest.mark.parametrize("is_blameless", [True, False])
+def test_a_blameless_death_of_a_worker_costs_no_run(is_blameless):
     world, worker = world_after(3, PLANS["two blocks at once"], limits=limits_of(deaths=1))
 
     def lose_worker():
-        world.perform(world.machine.lost(worker.order.lane.name, "was lost", "", hung=False, blameless=blameless))
+        world.perform(world.machine.lost(worker.order.lane.name, "was lost", "", hung=False, blameless=is_blameless))
 
     lose_worker()
-    assert any(run.lost for run in world.recorded.runs.values()) != blameless
-    if blameless:
+    assert any(run.lost for run in world.recorded.runs.values()) != is_blameless
+    if is_blameless:
         lose_worker()
         assert world.error is None
         lose_worker()
@@ -283,20 +287,22 @@ def test_a_blameless_death_of_a_worker_costs_no_run(blameless):
 def test_an_experiment_without_remaining_seeds_fails():
     world = faultless_world("lockstep")
     assert world.machine.error_at_end() is None
-    lost = [Incident(category="dropped_pair", run_name=name, detail="") for name in world.recorded.runs]
-    given_up = World(PLANS["lockstep"], [world.journal[0], *lost])
-    assert not given_up.machine.in_progress
-    assert isinstance(given_up.machine.error_at_end(), WorkerFailed)
-    assert "every seed was given up" in str(given_up.machine.error_at_end())
+    losses = [Incident(category="dropped_pair", run_name=name, detail="") for name in world.recorded.runs]
+    lost_world = World(PLANS["lockstep"], [world.journal[0], *losses])
+    assert not lost_world.machine.in_progress
+    assert isinstance(lost_world.machine.error_at_end(), WorkerFailed)
+    assert "every seed was given up" in str(lost_world.machine.error_at_end())
 
 
 def test_the_next_coordinator_cancels_the_remaining_runs_of_a_lost_seed():
     world, _ = world_after(4)
-    lost = Incident(category="dropped_pair", run_name="a/0", detail="")
-    resumed = World(PLANS["lockstep"], [*world.journal, lost])
-    assert [event.run_name for event in incidents_of(resumed) if event.category == "cancelled"] == ["b/0", "c/0"]
-    resumed.to_the_end()
-    assert states(resumed) == {name: "lost" if name.endswith("/0") else "finished" for name in resumed.recorded.runs}
+    loss = Incident(category="dropped_pair", run_name="a/0", detail="")
+    resumed_world = World(PLANS["lockstep"], [*world.journal, loss])
+    assert [event.run_name for event in incidents_of(resumed_world) if event.category == "cancelled"] == ["b/0", "c/0"]
+    resumed_world.to_the_end()
+    assert states(resumed_world) == {
+        name: "lost" if name.endswith("/0") else "finished" for name in resumed_world.recorded.runs
+    }
 
 
 def test_a_repeated_result_is_an_incident_only_if_it_differs():
@@ -304,8 +310,8 @@ def test_a_repeated_result_is_an_incident_only_if_it_differs():
     while worker.milestone != 1:
         world.in_peace()
     events_before = len(world.journal)
-    (ready, episode) = worker.reports
-    for report in (ready, episode):
+    (ready_report, episode) = worker.reports
+    for report in (ready_report, episode):
         world.hear(worker, report)
     assert len(world.journal) == events_before
     world.hear(worker, replace(episode, record=replace(episode.record, digest="another")))
@@ -331,11 +337,13 @@ def world_with_deaths(runs, plan):
 def test_three_deaths_at_one_episode_cost_only_the_seed_concerned():
     world = world_with_deaths({"b/1"}, PLANS["lockstep"])
     assert states(world) == {name: "lost" if name.endswith("/1") else "finished" for name in world.recorded.runs}
-    first, *cancelled = [event for event in incidents_of(world) if event.category in ("dropped_pair", "cancelled")]
-    assert (first.category, first.run_name) == ("dropped_pair", "b/1")
-    assert {entry.category for entry in cancelled} == {"cancelled"}
-    why = "seed 1 was given up: b/1 died 3 times after episode 0: reported an error: RuntimeError: the planted error"
-    assert {entry.detail for entry in (first, *cancelled)} == {why}
+    first_incident, *cancellations = [
+        event for event in incidents_of(world) if event.category in ("dropped_pair", "cancelled")
+    ]
+    assert (first_incident.category, first_incident.run_name) == ("dropped_pair", "b/1")
+    assert {entry.category for entry in cancellations} == {"cancelled"}
+    reason = "seed 1 was given up: b/1 died 3 times after episode 0: reported an error: RuntimeError: the planted error"
+    assert {entry.detail for entry in (first_incident, *cancellations)} == {reason}
     assert [event.category for event in incidents_of(world)].count("worker_death") == 3
     assert world.error is None
 
@@ -346,8 +354,8 @@ def test_the_same_fault_in_every_seed_ends_the_experiment():
     assert "the planted error" in str(world.error)
     assert "several seeds were given up for the same reason and none was completed" in str(world.error)
     assert [states(world)[f"a/{seed}"] for seed in range(6)] == ["lost"] * 3 + ["planned"] * 3
-    mended = world.resumed(len(world.journal)).to_the_end()
-    assert [states(mended)[f"a/{seed}"] for seed in range(6)] == ["lost"] * 3 + ["finished"] * 3
+    resumed_world = world.resumed(len(world.journal)).to_the_end()
+    assert [states(resumed_world)[f"a/{seed}"] for seed in range(6)] == ["lost"] * 3 + ["finished"] * 3
 
 
 def test_a_fault_after_a_complete_seed_does_not_end_the_experiment():
@@ -356,27 +364,30 @@ def test_a_fault_after_a_complete_seed_does_not_end_the_experiment():
     assert [states(world)[f"b/{seed}"] for seed in range(6)] == ["finished", *["lost"] * 4, "finished"]
 
 
-@pytest.mark.parametrize(("cores", "at_once"), [(2, {0}), (4, {0, 1})])
-def test_the_number_of_concurrent_blocks_is_limited_by_lanes(cores, at_once):
+@pytest.mark.parametrize(("cores", "parallel_blocks"), [(2, {0}), (4, {0, 1})])
+def test_the_number_of_concurrent_blocks_is_limited_by_lanes(cores, parallel_blocks):
     world = World(fake_plans.plan(seeds=4, cores=cores))
     while not any_complete(world.recorded):
         world.in_peace()
     journal = world.journal
-    first_done = next(
+    first_end = next(
         n for n, event in enumerate(journal) if isinstance(event, MilestoneReleased) and event.milestone == 3
     )
-    started = {event.run.replicate for event in journal[:first_done] if isinstance(event, RunStarted)}
-    assert started == at_once
+    started_blocks = {event.run.replicate for event in journal[:first_end] if isinstance(event, RunStarted)}
+    assert started_blocks == parallel_blocks
 
 
 def test_independent_runs_do_not_wait_for_each_other():
     world = World(fake_plans.plan(seeds=1, sync="independent"))
-    while len(ready := [worker for worker in world.workers.values() if worker.working and worker.milestone == 0]) < 2:
+    while (
+        len(ready_workers := [worker for worker in world.workers.values() if worker.working and worker.milestone == 0])
+        < 2
+    ):
         world.in_peace()
-    ahead, behind = ready
-    run = world.recorded.runs[ahead.run]
+    first_worker, second_worker = ready_workers
+    run = world.recorded.runs[first_worker.run]
     while run.evaluation is None:
-        world.go_on(ahead, Choices(b""))
+        world.go_on(first_worker, Choices(b""))
         world.finish_round()
-    assert behind.milestone == 0
+    assert second_worker.milestone == 0
     assert all(len(event.runs) == 1 for event in world.journal if isinstance(event, MilestoneReleased))

@@ -16,31 +16,31 @@ SPEC = plan().blocks[0].runs[0]
 
 def recorded_up_to(milestone):
     history = begin(started(plan()))
-    for done in range(milestone + 1):
-        history.add(event_of(report_of(SPEC, done)))
+    for recorded_milestone in range(milestone + 1):
+        history.add(event_of(report_of(SPEC, recorded_milestone)))
     return history.runs[SPEC.ref.name]
 
 
 @pytest.mark.parametrize(
-    ("recorded", "stands", "milestone", "why"),
+    ("recorded_milestone", "stands", "milestone", "reason"),
     [
         (1, NOWHERE, 2, "reports episode 1 of a/0, but warm-up comes next"),  # a record before it is ready
         (1, 0, 2, "reports episode 1 of a/0, but episode 0 comes next"),
         (2, 1, 3, "reports evaluation of a/0, but episode 1 comes next"),
     ],
 )
-def test_a_report_out_of_turn_is_rejected(recorded, stands, milestone, why):
-    with pytest.raises(Rejected, match=why):
-        arrival(recorded_up_to(recorded), stands, milestone, report_of(SPEC, milestone))
+def test_a_report_out_of_turn_is_rejected(recorded_milestone, stands, milestone, reason):
+    with pytest.raises(Rejected, match=reason):
+        arrival(recorded_up_to(recorded_milestone), stands, milestone, report_of(SPEC, milestone))
 
 
 def test_a_report_that_skips_or_repeats_an_episode_is_rejected():
-    ready = report_of(SPEC, 0)
+    ready_report = report_of(SPEC, 0)
     with pytest.raises(Rejected, match="says it is ready after 2 episodes of a/0, but the records end after 1"):
-        arrival(recorded_up_to(1), NOWHERE, 2, ready)
+        arrival(recorded_up_to(1), NOWHERE, 2, ready_report)
     with pytest.raises(Rejected, match="reports episode 1 of a/0, but episode 1 comes next"):
-        arrival(recorded_up_to(2), 1, 2, ready)
-    assert arrival(recorded_up_to(2), 1, 0, ready) == "repeat"
+        arrival(recorded_up_to(2), 1, 2, ready_report)
+    assert arrival(recorded_up_to(2), 1, 0, ready_report) == "repeat"
 
 
 @pytest.mark.parametrize("milestone", range(4))
@@ -49,13 +49,15 @@ def test_reports_with_the_same_digest_count_as_the_same_record(milestone):
     run = recorded_up_to(3)
     assert same_record(run, milestone, report)
     if milestone:
-        different = msgspec.structs.replace(report, record=msgspec.structs.replace(report.record, digest="another"))
-        assert not same_record(run, milestone, different)
+        different_report = msgspec.structs.replace(
+            report, record=msgspec.structs.replace(report.record, digest="another")
+        )
+        assert not same_record(run, milestone, different_report)
 
 
 def test_an_assignment_offers_the_newest_checkpoints_first():
     run = fold(planted_effect()).runs["shaped/0"]
     assert assignment(run, None).milestone == run.spec.episodes + 1
-    fresh = recorded_up_to(NOWHERE)
-    fresh.checkpoints = list(range(9))
-    assert [assignment(fresh, None).checkpoints, assignment(fresh, None).milestone] == [(8, 7, 6), 0]
+    fresh_history = recorded_up_to(NOWHERE)
+    fresh_history.checkpoints = list(range(9))
+    assert [assignment(fresh_history, None).checkpoints, assignment(fresh_history, None).milestone] == [(8, 7, 6), 0]

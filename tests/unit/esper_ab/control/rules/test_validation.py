@@ -30,8 +30,8 @@ def with_record(report, **fields):
 
 
 def with_env(report, **fields):
-    first, *later_envs = report.record.envs
-    return with_record(report, envs=(replace(first, **fields), *later_envs))
+    first_env, *later_envs = report.record.envs
+    return with_record(report, envs=(replace(first_env, **fields), *later_envs))
 
 
 def with_checkpoint(file, milestone=2):
@@ -72,7 +72,7 @@ WITHOUT_OUTCOME = replace(EPISODES[0].result, outcome=None)
 
 
 @pytest.mark.parametrize(
-    ("report", "why"),
+    ("report", "reason"),
     [
         (report_of(OTHER, 1), "but was assigned"),
         (with_record(report_of(SPEC, 1), run=OTHER.ref), "sent a record of"),
@@ -90,29 +90,29 @@ WITHOUT_OUTCOME = replace(EPISODES[0].result, outcome=None)
         (with_env(report_of(SPEC, 1), measures={"speed": 1.0}), "measured speed instead of val_accuracy, "),
     ],
 )
-def test_an_invalid_report_is_rejected(report, why):
-    with pytest.raises(Rejected, match=why):
+def test_an_invalid_report_is_rejected(report, reason):
+    with pytest.raises(Rejected, match=reason):
         milestone_of(report, SPEC, fake_plans.OPEN)
 
 
 def test_an_outcome_outside_its_range_is_rejected():
-    for valid in (99.0, None):
-        assert milestone_of(with_env(report_of(SPEC, 1), outcome=valid), SPEC, MEASURES) == 1
+    for valid_outcome in (99.0, None):
+        assert milestone_of(with_env(report_of(SPEC, 1), outcome=valid_outcome), SPEC, MEASURES) == 1
     with pytest.raises(Rejected, match=r"sent held-out accuracy 300, outside the range 0\.0 to 100\.0"):
         milestone_of(with_env(report_of(SPEC, 1), outcome=300.0), SPEC, MEASURES)
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    ("change", "reason"),
     [
         ({"protocol": PROTOCOL + 1}, "speaks protocol"),
         ({"incarnation": 1}, "calls itself w00/1"),
         ({"uuids": ("GPU-2",)}, "has devices"),
     ],
 )
-def test_a_hello_that_contradicts_the_order_is_rejected(change, why):
+def test_a_hello_that_contradicts_the_order_is_rejected(change, reason):
     check_hello(HELLO, ORDER)
-    with pytest.raises(Rejected, match=why):
+    with pytest.raises(Rejected, match=reason):
         check_hello(replace(HELLO, **change), ORDER)
 
 
@@ -131,8 +131,8 @@ def spoilt_copies(value, number):
 def test_decoding_refuses_non_finite_and_huge_numbers_in_every_field():
     """JSON cannot hold the former, and records have a range."""
     for record in (EPISODE, EVALUATION):
-        plain = msgspec.msgpack.decode(msgspec.msgpack.encode(record))
-        copies = [copy for number in (math.nan, -math.inf, 1e101) for copy in spoilt_copies(plain, number)]
+        plain_record = msgspec.msgpack.decode(msgspec.msgpack.encode(record))
+        copies = [copy for number in (math.nan, -math.inf, 1e101) for copy in spoilt_copies(plain_record, number)]
         assert len(copies) > 75
         for copy in copies:
             with pytest.raises(msgspec.ValidationError, match=r"Expected `float` [<>]= "):

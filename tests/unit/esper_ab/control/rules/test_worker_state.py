@@ -18,13 +18,13 @@ def test_a_second_start_on_a_lane_counts_as_a_restart():
 
 def test_a_restarted_worker_inherits_only_the_run_of_its_predecessor():
     workers = Workers()
-    previous = workers.ordered(order(incarnation=0), tried=True)
-    previous.run = SPEC
-    previous.fault = Fault(text="died")
-    previous.greeted = True
+    previous_state = workers.ordered(order(incarnation=0), tried=True)
+    previous_state.run = SPEC
+    previous_state.fault = Fault(text="died")
+    previous_state.greeted = True
     successor = workers.ordered(order(), tried=True)
     assert (successor.run, successor.fault, successor.greeted) == (SPEC, None, False)
-    assert workers.of(previous.identity) is None
+    assert workers.of(previous_state.identity) is None
     assert workers.of(successor.identity) is workers.on_lane("cpu:0") is successor
 
 

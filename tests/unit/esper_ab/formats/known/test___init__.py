@@ -17,8 +17,8 @@ def test_a_file_in_an_unknown_format_is_refused_in_one_line(tmp_path):
 def test_the_format_is_recognised_under_any_file_name(tmp_path):
     file = tmp_path / "anything"
     file.write_text('#{"t_start": 1.5}\nr,l,t\n1,2,3\n')
-    known = format_of(file)
-    assert known is not None
-    assert known.name == "an SB3 monitor.csv"
+    file_format = format_of(file)
+    assert file_format is not None
+    assert file_format.name == "an SB3 monitor.csv"
     (table,) = read_file(file, items=True)  # which has no items
     assert list(table.columns["r"]) == [1.0]

@@ -17,5 +17,5 @@ def test_the_first_line_with_a_separator_is_the_header(tmp_path, text):
 def test_content_without_columns_is_not_read_as_csv(tmp_path, content):
     file = tmp_path / "data.csv"
     file.write_bytes(content)
-    known = format_of(file)
-    assert known is None or known.name != "a CSV file"
+    file_format = format_of(file)
+    assert file_format is None or file_format.name != "a CSV file"

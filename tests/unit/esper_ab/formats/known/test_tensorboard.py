@@ -43,8 +43,10 @@ def test_the_masked_checksum_equals_a_published_value():
 
 
 def test_a_restarted_writer_replaces_values_from_its_first_step_on(tmp_path):
-    again = record(part(2, 0, b"\x02") + START)
-    (table,) = read_file(write(tmp_path, *(scalar(n, b"a", n) for n in (1, 2, 3)), again, scalar(2, b"a", 7)))
+    restarted_record = record(part(2, 0, b"\x02") + START)
+    (table,) = read_file(
+        write(tmp_path, *(scalar(n, b"a", n) for n in (1, 2, 3)), restarted_record, scalar(2, b"a", 7))
+    )
     series = series_of(table, "a")
     assert (series.steps.tolist(), series.values.tolist()) == ([1, 2], [1, 7])
 
@@ -69,7 +71,7 @@ def test_likely_outcomes_are_listed_first(tmp_path):
 
 
 def test_damage_within_an_event_file_is_refused(tmp_path):
-    damaged = bytearray(scalar(1, b"a", 1))
-    damaged[3] = 1
+    damaged_record = bytearray(scalar(1, b"a", 1))
+    damaged_record[3] = 1
     with pytest.raises(UsageError, match=r"a TensorBoard event file, is damaged: a wrong checksum at byte 31$"):
-        read_file(write(tmp_path, bytes(damaged), scalar(2, b"a", 1)))
+        read_file(write(tmp_path, bytes(damaged_record), scalar(2, b"a", 1)))

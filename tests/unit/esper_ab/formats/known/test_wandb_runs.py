@@ -17,6 +17,6 @@ def test_the_state_of_a_wandb_run_is_read(tmp_path):
 def test_other_tables_with_the_same_column_names_are_plain_csv_files(tmp_path, text):
     file = tmp_path / "runs.csv"
     file.write_text(text)
-    known = format_of(file)
-    assert known is not None
-    assert known.name == "a CSV file"
+    file_format = format_of(file)
+    assert file_format is not None
+    assert file_format.name == "a CSV file"

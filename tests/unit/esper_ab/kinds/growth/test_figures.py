@@ -19,9 +19,11 @@ def test_the_share_of_slots_per_stage_follows_from_their_events():
         for step, stage in ((2, "GERMINATED"), (5, "TRAINING"), (5, "BLENDING"), (9, "FOSSILIZED"))
     )
     run.episodes[0] = msgspec.structs.replace(record, seed_events=events)
-    fossilised, _, blending, training, germinated, _ = shares([run], ("early", "mid", "late"), [1, 2, 4, 5, 8, 9, 25])
-    third = pytest.approx(100 / 3)
-    assert germinated == [0, third, third, 0, 0, 0, 0]
+    fossilised, _, blending, training, germinated_shares, _ = shares(
+        [run], ("early", "mid", "late"), [1, 2, 4, 5, 8, 9, 25]
+    )
+    third_share = pytest.approx(100 / 3)
+    assert germinated_shares == [0, third_share, third_share, 0, 0, 0, 0]
     assert training == [0] * 7
-    assert blending == [0, 0, 0, third, third, 0, 0]
-    assert fossilised == [0, 0, 0, 0, 0, third, third]
+    assert blending == [0, 0, 0, third_share, third_share, 0, 0]
+    assert fossilised == [0, 0, 0, 0, 0, third_share, third_share]

@@ -14,7 +14,10 @@ def test_the_initial_policy_is_described_by_its_biases():
 
 def test_learning_groups_are_listed_by_their_initial_biases():
     settings = GroupSettings(policy=PolicySettings(**ZEROS))
-    away = GroupSettings(policy=PolicySettings(**{**ZEROS, "bias_wait": -1.0}))
-    fixed = GroupSettings(controller=ControllerSettings(name="wait"))
-    groups = [Group(name=n, settings=s) for n, s in zip("abcd", (settings, away, fixed, settings), strict=True)]
+    biased_settings = GroupSettings(policy=PolicySettings(**{**ZEROS, "bias_wait": -1.0}))
+    fixed_settings = GroupSettings(controller=ControllerSettings(name="wait"))
+    groups = [
+        Group(name=n, settings=s)
+        for n, s in zip("abcd", (settings, biased_settings, fixed_settings, settings), strict=True)
+    ]
     assert starts(groups) == {UNIFORM: ["a", "d"], "wait -1": ["b"]}

@@ -74,14 +74,16 @@ def test_a_group_at_chance_level_is_reported_if_equivalence_could_be_claimed(eve
     assert [finding.sentence[: len(start)] for finding in baselines(events)] == [start] * findings
 
 
-@pytest.mark.parametrize(("bare", "reported"), [(60.0, True), (57.0, True), (63.0, True), (33.0, False), (90.0, False)])
-def test_groups_as_good_as_the_bare_host_are_not_called_equivalent(bare, reported):
+@pytest.mark.parametrize(
+    ("bare_accuracy", "is_reported"), [(60.0, True), (57.0, True), (63.0, True), (33.0, False), (90.0, False)]
+)
+def test_groups_as_good_as_the_bare_host_are_not_called_equivalent(bare_accuracy, is_reported):
     """The difference may have either sign, and must exceed the margin; comparisons with the bare host are exempt."""
-    events = make_events(NEAR | {"wait": Shape(accuracy=bare, controller="wait")})
+    events = make_events(NEAR | {"wait": Shape(accuracy=bare_accuracy, controller="wait")})
     reports = baselines(events)
-    assert [finding.groups for finding in reports] == ([("shaped", "simplified")] if reported else [])
+    assert [finding.groups for finding in reports] == ([("shaped", "simplified")] if is_reported else [])
     assert all("from wait, which never grows" in finding.sentence for finding in reports)
-    expected = Verdict.INCONCLUSIVE if reported else Verdict.EQUIVALENT
+    expected = Verdict.INCONCLUSIVE if is_reported else Verdict.EQUIVALENT
     assert verdicts(events)["shaped", "simplified"] is expected
 
 
@@ -94,8 +96,8 @@ def test_a_decided_difference_is_not_capped_by_a_group_at_chance_level():
     assert result.capped_by == ()
     assert holds(Requirement(left="shaped", relation="better-than", right="simplified"), result)
     for chance, verdict in ((60.0, Verdict.BETTER), (10.0, Verdict.BETTER_BELOW_MARGIN)):
-        wide = make_events(groups, chance=chance, margin=20.0, early_stop=False)
-        assert set(verdicts(wide).values()) == {verdict}
+        wide_events = make_events(groups, chance=chance, margin=20.0, early_stop=False)
+        assert set(verdicts(wide_events).values()) == {verdict}
 
 
 # Gains per parameter and shares of kept seed modules.
@@ -110,17 +112,17 @@ def test_the_gain_per_parameter_needs_a_group_that_never_grows() -> None:
     assert set(gains_per_parameter(planted_effect()).values()) == {None}
     by_run = outcomes(fold(three_groups()))
     gains = gains_per_parameter(three_groups())
-    shaped = by_run["shaped/2"]
+    shaped_outcomes = by_run["shaped/2"]
     wait = by_run["wait/2"]
     assert gains["shaped/2"] == pytest.approx(
-        (shaped.evaluated - wait.evaluated) / (shaped.measures["params_added"] / 1000)
+        (shaped_outcomes.evaluated - wait.evaluated) / (shaped_outcomes.measures["params_added"] / 1000)
     )
     assert gains["wait/2"] is None
 
 
 def test_the_share_of_kept_seed_modules_needs_seed_modules() -> None:
     by_run = outcomes(fold(three_groups()))
-    fossilized, pruned = (by_run["shaped/2"].measures[name] for name in ("fossilized", "pruned"))
-    assert kept_share(by_run["shaped/2"]) == pytest.approx(fossilized / (fossilized + pruned))
+    fossilized, pruned_count = (by_run["shaped/2"].measures[name] for name in ("fossilized", "pruned"))
+    assert kept_share(by_run["shaped/2"]) == pytest.approx(fossilized / (fossilized + pruned_count))
     assert kept_share(by_run["wait/2"]) is None
     assert kept_share(outcomes(fold(without_evaluations(three_groups())))["shaped/2"]) is None

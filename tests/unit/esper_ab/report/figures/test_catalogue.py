@@ -28,10 +28,10 @@ NAMES = figures.names(content(fold(one_replicate()[:1])))
 @pytest.fixture(scope="module")
 def report_content():
     """Return the content of a report on an experiment with a reward audit."""
-    started, *rest = three_groups()
+    first_event, *later_events = three_groups()
     reward_audit = make_reward_audit([60.0, 40.0, 55.0, 30.0], {"shaped": [4, 2, 3, 1], "simplified": [1, 2, 3, 4]})
-    plan = msgspec.structs.replace(started.plan, reward_audit=reward_audit)
-    return content(fold([msgspec.structs.replace(started, plan=plan), *rest]))
+    plan = msgspec.structs.replace(first_event.plan, reward_audit=reward_audit)
+    return content(fold([msgspec.structs.replace(first_event, plan=plan), *later_events]))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -45,9 +45,11 @@ def test_no_parts_of_a_figure_overlap(report_content, name):
     width, height = figure.bbox.size
     for part in parts:
         assert min(part.x0, part.y0, width - part.x1, height - part.y1) > -3.0, "pixels beyond the edge"
-    for first, second in itertools.combinations(parts, 2):
-        across, down = (min(first.max[i], second.max[i]) - max(first.min[i], second.min[i]) for i in (0, 1))
-        assert min(across, down) < 3.0, "pixels on one another"
+    for first_part, second_part in itertools.combinations(parts, 2):
+        across, vertical_overlap = (
+            min(first_part.max[i], second_part.max[i]) - max(first_part.min[i], second_part.min[i]) for i in (0, 1)
+        )
+        assert min(across, vertical_overlap) < 3.0, "pixels on one another"
 
 
 def test_the_colours_of_figures_equal_those_of_the_page():
@@ -67,7 +69,7 @@ def test_drawing_figures_does_not_import_pyplot():
 
 
 OBSERVATIONS = outcomes([*rows(*drawn(20, 5.0), task="far"), *rows(*drawn(20, 5.0), task="time")])
-RESULT = explore(OBSERVATIONS, (*scales(2.0, ("far",)), *scales(2.0, ("time",), better="lower")), Rule())
+RESULT = explore(OBSERVATIONS, (*scales(2.0, ("far",)), *scales(2.0, ("time",), better_direction="lower")), Rule())
 
 
 def test_better_outcomes_are_drawn_to_the_right_in_either_direction():
@@ -85,9 +87,9 @@ def test_figures_are_reproducible_in_every_file_format(tmp_path, form, start):
     )
     for name in ("first", "second"):
         write_figure(external_figure(result), tmp_path / f"{name}.{form}")
-    first, second = ((tmp_path / f"{name}.{form}").read_bytes() for name in ("first", "second"))
-    assert first.startswith(start)
-    assert first == second
+    first_bytes, second_bytes = ((tmp_path / f"{name}.{form}").read_bytes() for name in ("first", "second"))
+    assert first_bytes.startswith(start)
+    assert first_bytes == second_bytes
 
 
 @pytest.mark.parametrize("difference", [0.5, 5.0, 40.0, -400.0])
@@ -101,7 +103,7 @@ def test_the_axis_of_effects_includes_every_estimate_and_zero(difference):
 
 
 def test_an_interval_cut_off_by_the_axis_ends_in_an_arrow():
-    wide = replace(RESULT.comparisons[0], low=-1e4, high=1e4)
-    result = replace(RESULT, comparisons=(wide,), profiles=())
+    wide_comparison = replace(RESULT.comparisons[0], low=-1e4, high=1e4)
+    result = replace(RESULT, comparisons=(wide_comparison,), profiles=())
     axes = external_figure(result).axes[0]
     assert {style.ARROW_LEFT, style.ARROW_RIGHT} <= {line.get_marker() for line in axes.lines}

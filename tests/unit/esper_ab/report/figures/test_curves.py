@@ -18,6 +18,6 @@ def test_the_shaded_half_of_curves_lies_between_the_quartiles(values):
 
 @given(st.lists(st.floats(0, 100), max_size=40))
 def test_spread_out_points_stay_in_their_row(values):
-    placed = spread(values, 1.0)
-    assert sorted(value for value, _ in placed) == sorted(values)
-    assert all(abs(lift) <= 0.3 for _, lift in placed)
+    placed_points = spread(values, 1.0)
+    assert sorted(value for value, _ in placed_points) == sorted(values)
+    assert all(abs(lift) <= 0.3 for _, lift in placed_points)

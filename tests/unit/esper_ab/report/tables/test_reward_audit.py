@@ -11,8 +11,8 @@ from esper_ab.report.tables.table import Table
 OUTCOMES = [90.0, 10.0, 20.0, 50.0, 40.0, 30.0]  # two reference behaviours first
 
 
-def make_tables(*scored: object) -> dict[str, Table]:
-    return {table.title: table for table in tables(findings_of(make_reward_audit(OUTCOMES, list(scored))))}  # type: ignore[arg-type]
+def make_tables(*scored_rewards: object) -> dict[str, Table]:
+    return {table.title: table for table in tables(findings_of(make_reward_audit(OUTCOMES, list(scored_rewards))))}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -31,20 +31,22 @@ def test_the_audit_sentence_states_the_outcome_of_the_preferred_behaviour(return
 
 def test_the_audit_tables_list_choices_and_wrongly_ordered_pairs() -> None:
     tables_by_title = make_tables(make_scored("opposite", [-value for value in OUTCOMES]))
-    own, best = tables_by_title["What it costs to choose by each reward"].rows
-    assert own == ("opposite", "35.0", "20.0", "80.0", "80.0", "40.0", "-1.00")
-    assert best == ("the outcome itself", "35.0", "50.0", "0.0", "0.0", "0.0", "1.00")
+    reward_row, outcome_row = tables_by_title["What it costs to choose by each reward"].rows
+    assert reward_row == ("opposite", "35.0", "20.0", "80.0", "80.0", "40.0", "-1.00")
+    assert outcome_row == ("the outcome itself", "35.0", "50.0", "0.0", "0.0", "0.0", "1.00")
     pair_text = "reference 1: pays -10, 10.0 %; rather than reference 0: pays -90, 90.0 %"
-    worst, *_ = tables_by_title["The worst pairs that a reward puts in the wrong order"].rows
-    assert worst == ("opposite", "80.0", pair_text)
+    worst_row, *_ = tables_by_title["The worst pairs that a reward puts in the wrong order"].rows
+    assert worst_row == ("opposite", "80.0", pair_text)
 
 
 def test_constants_with_an_effect_below_two_decimals_are_not_shown() -> None:
-    varied = (
+    variations = (
         Varied(constant="reward.scale", was="1", now="2", returns=tuple(2 * value for value in OUTCOMES)),
         Varied(constant="reward.sign", was="1", now="-1", returns=tuple(-value for value in OUTCOMES)),
     )
-    table = make_tables(make_scored("honest", OUTCOMES, varied=varied))["Sensitivity to the reward's constants"]
+    table = make_tables(make_scored("honest", OUTCOMES, varied_constants=variations))[
+        "Sensitivity to the reward's constants"
+    ]
     assert table.rows == (("honest", "reward.sign", "1", "-1", "-30.00", "-1.00"),)
     assert "Not shown: 1 of honest" in table.note
 

@@ -17,8 +17,8 @@ runs = st.lists(accuracies, min_size=2, max_size=9)
 def test_cohens_d_divides_the_difference_by_the_pooled_standard_deviation(a, b):
     d = cohens_d(a, b)
     assume(d is not None)
-    pooled = math.sqrt((np.var(a, ddof=1) * (len(a) - 1) + np.var(b, ddof=1) * (len(b) - 1)) / (len(a) + len(b) - 2))
-    assert d == pytest.approx((np.mean(a) - np.mean(b)) / pooled, rel=1e-9, abs=1e-12)
+    pooled_sd = math.sqrt((np.var(a, ddof=1) * (len(a) - 1) + np.var(b, ddof=1) * (len(b) - 1)) / (len(a) + len(b) - 2))
+    assert d == pytest.approx((np.mean(a) - np.mean(b)) / pooled_sd, rel=1e-9, abs=1e-12)
 
 
 def test_cohens_d_equals_a_value_computed_by_hand():

@@ -20,8 +20,8 @@ def test_pair_correlation_equals_scipy(rows):
     assume(abs(result.r) < 0.999999)
     interval = expected.confidence_interval(0.95)
     assert (result.low, result.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
-    independent = np.var(a, ddof=1) + np.var(b, ddof=1)
-    assert result.worth == pytest.approx(independent / np.var(np.subtract(a, b), ddof=1), rel=1e-9)
+    independent_variance = np.var(a, ddof=1) + np.var(b, ddof=1)
+    assert result.worth == pytest.approx(independent_variance / np.var(np.subtract(a, b), ddof=1), rel=1e-9)
     assert result == pair_correlation(b, a)
 
 
@@ -30,11 +30,11 @@ def test_the_correlation_of_constant_or_too_few_pairs_is_undefined():
     assert pair_correlation([1.0, 2.0, 3.0], [5.0, 5.0, 5.0]) is None
     three_pairs = pair_correlation([1.0, 2.0, 4.0], [1.0, 3.0, 2.0])
     assert three_pairs.low is three_pairs.high is None
-    collinear = pair_correlation([1.0, 2.0, 4.0, 5.0], [2.0, 3.0, 5.0, 6.0])
-    assert (collinear.r, collinear.low, collinear.worth) == (1.0, None, None)
+    collinear_correlation = pair_correlation([1.0, 2.0, 4.0, 5.0], [2.0, 3.0, 5.0, 6.0])
+    assert (collinear_correlation.r, collinear_correlation.low, collinear_correlation.worth) == (1.0, None, None)
 
 
-@pytest.mark.parametrize(("worth", "text"), [(0.98, "0.98"), (12.3, "12"), (8e19, "over 1000")])
-def test_the_information_in_a_pair_is_shown_with_two_digits(worth, text):
-    correlation = msgspec.structs.replace(pair_correlation([1.0, 2.0, 4.0], [1.0, 3.0, 2.0]), worth=worth)
+@pytest.mark.parametrize(("pair_worth", "text"), [(0.98, "0.98"), (12.3, "12"), (8e19, "over 1000")])
+def test_the_information_in_a_pair_is_shown_with_two_digits(pair_worth, text):
+    correlation = msgspec.structs.replace(pair_correlation([1.0, 2.0, 4.0], [1.0, 3.0, 2.0]), worth=pair_worth)
     assert STATISTIC.show(correlation, None).endswith(f"; a pair is worth {text} unpaired ones")

@@ -18,10 +18,10 @@ from esper_ab.stats.statistic import ComparisonContext
 def test_hedges_g_equals_its_definition(a, b):
     effect_size = hedges_g(a, b)
     assume(effect_size is not None)
-    pooled = math.sqrt((np.var(a, ddof=1) * (len(a) - 1) + np.var(b, ddof=1) * (len(b) - 1)) / (len(a) + len(b) - 2))
+    pooled_sd = math.sqrt((np.var(a, ddof=1) * (len(a) - 1) + np.var(b, ddof=1) * (len(b) - 1)) / (len(a) + len(b) - 2))
     df = len(a) + len(b) - 2
     j = math.gamma(df / 2) / (math.sqrt(df / 2) * math.gamma((df - 1) / 2))
-    assert effect_size.g == pytest.approx(j * (np.mean(a) - np.mean(b)) / pooled, rel=1e-9, abs=1e-12)
+    assert effect_size.g == pytest.approx(j * (np.mean(a) - np.mean(b)) / pooled_sd, rel=1e-9, abs=1e-12)
     assert effect_size.low <= effect_size.g <= effect_size.high
 
 
@@ -30,8 +30,10 @@ def test_hedges_g_and_its_limits_equal_statsmodels():
     a, b = np.add(np.random.default_rng(2).normal(0.0, 1.0, (2, 200)), [[0.6], [0.0]])
     effect_size = hedges_g(a, b)
     g, variance = effectsize_smd(a.mean(), a.std(ddof=1), a.size, b.mean(), b.std(ddof=1), b.size)
-    half = 1.96 * math.sqrt(variance)
-    assert (effect_size.g, effect_size.low, effect_size.high) == pytest.approx((g, g - half, g + half), abs=0.005)
+    half_width = 1.96 * math.sqrt(variance)
+    assert (effect_size.g, effect_size.low, effect_size.high) == pytest.approx(
+        (g, g - half_width, g + half_width), abs=0.005
+    )
 
 
 @pytest.mark.parametrize(("n", "m", "shift"), [(6, 6, 1.0), (6, 40, -2.0), (15, 15, 0.0), (3, 3, 500.0)])

@@ -27,8 +27,8 @@ def test_the_probabilities_of_improvement_equal_their_definitions(rows):
         (differences == 0).sum(),
         (differences < 0).sum(),
     )
-    above, below = (np.mean(op(np.subtract.outer(a, b), 0.0)) for op in (np.greater, np.less))
-    assert improvement.cliffs_delta == pytest.approx(above - below, abs=1e-12)
+    share_above, share_below = (np.mean(op(np.subtract.outer(a, b), 0.0)) for op in (np.greater, np.less))
+    assert improvement.cliffs_delta == pytest.approx(share_above - share_below, abs=1e-12)
     assert improvement.a12 == pytest.approx(stats.mannwhitneyu(a, b).statistic / len(rows) ** 2, abs=1e-12)
 
 
@@ -47,8 +47,8 @@ def test_the_interval_of_the_probability_of_improvement_is_a_score_interval(rows
     assert 0.0 <= improvement.low <= improvement.a12 <= improvement.high <= 1.0
     for limit in (improvement.low, improvement.high):
         if 0.0 < limit < 1.0:
-            half = z * math.sqrt(limit * (1.0 - limit) / len(rows))
-            assert abs(limit - improvement.a12) == pytest.approx(half, abs=1e-9)
+            half_width = z * math.sqrt(limit * (1.0 - limit) / len(rows))
+            assert abs(limit - improvement.a12) == pytest.approx(half_width, abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [6, 10, 20])
@@ -56,9 +56,9 @@ def test_the_interval_of_the_probability_of_improvement_is_a_score_interval(rows
 @pytest.mark.parametrize("shift", [0.0, 2.0, 3.0])  # in SDs: P(improvement) 0.5, 0.92, 0.98
 def test_the_interval_covers_the_true_probability(n, rho, shift):
     rng = np.random.default_rng(n)
-    common = rng.standard_normal((1_000, n))
-    own = rng.standard_normal((2, 1_000, n))
-    a, b = math.sqrt(rho) * common + math.sqrt(1.0 - rho) * own
-    true = stats.norm.cdf(shift / math.sqrt(2.0))
+    shared_part = rng.standard_normal((1_000, n))
+    own_parts = rng.standard_normal((2, 1_000, n))
+    a, b = math.sqrt(rho) * shared_part + math.sqrt(1.0 - rho) * own_parts
+    true_probability = stats.norm.cdf(shift / math.sqrt(2.0))
     intervals = [improvement_interval(x + shift, y) for x, y in zip(a, b, strict=True)]
-    assert np.mean([interval.low <= true <= interval.high for interval in intervals]) >= 0.95 - 0.03
+    assert np.mean([interval.low <= true_probability <= interval.high for interval in intervals]) >= 0.95 - 0.03

@@ -43,10 +43,10 @@ def test_bootstrap_intervals_equal_scipy_up_to_resampling():
 
 def test_a_bootstrap_of_few_runs_is_marked_as_unreliable():
     rng = np.random.default_rng(2)
-    for n, honest in ((HONEST_FROM - 1, False), (HONEST_FROM, True)):
+    for n, is_honest in ((HONEST_FROM - 1, False), (HONEST_FROM, True)):
         a = rng.normal(70, 3, n)
         b = rng.normal(70, 3, n)
-        assert iqm_difference(a, b, rng).honest is honest
+        assert iqm_difference(a, b, rng).honest is is_honest
     with pytest.raises(ValueError, match="at least two pairs"):
         iqm_difference([1.0], [2.0], rng)
 
@@ -62,12 +62,12 @@ def test_the_interval_does_not_depend_on_the_batches_of_resamples(monkeypatch):
 
 def test_the_normal_interval_of_many_runs_equals_the_bootstrap_interval(monkeypatch):
     rng = np.random.default_rng(5)
-    common = rng.normal(70, 3, 4000)
-    a, b = (common + rng.exponential(2.0, 4000) for _ in range(2))
-    resampled = iqm_difference(a, b, np.random.default_rng(6))
+    shared_part = rng.normal(70, 3, 4000)
+    a, b = (shared_part + rng.exponential(2.0, 4000) for _ in range(2))
+    bootstrap_interval = iqm_difference(a, b, np.random.default_rng(6))
     monkeypatch.setattr(iqm, "NORMAL_FROM", 4000)
-    normal = iqm_difference(a, b, np.random.default_rng(6))
-    width = resampled.high - resampled.low
-    assert normal.mean == resampled.mean
-    assert normal.low == pytest.approx(resampled.low, abs=0.05 * width)
-    assert normal.high == pytest.approx(resampled.high, abs=0.05 * width)
+    normal_interval = iqm_difference(a, b, np.random.default_rng(6))
+    width = bootstrap_interval.high - bootstrap_interval.low
+    assert normal_interval.mean == bootstrap_interval.mean
+    assert normal_interval.low == pytest.approx(bootstrap_interval.low, abs=0.05 * width)
+    assert normal_interval.high == pytest.approx(bootstrap_interval.high, abs=0.05 * width)

@@ -50,9 +50,13 @@ def test_the_limits_do_not_depend_on_the_batches_of_resamples(monkeypatch):
 def test_the_normal_intervals_of_many_runs_equal_the_bootstrap_intervals(monkeypatch):
     rng = np.random.default_rng(5)
     a, b = rng.exponential(2.0, 4000), rng.normal(3.0, 1.0, 4000)
-    resampled = iqm_groups(a, b, np.random.default_rng(6))
+    bootstrap_intervals = iqm_groups(a, b, np.random.default_rng(6))
     monkeypatch.setattr(module, "NORMAL_FROM", 4000)
-    normal = iqm_groups(a, b, np.random.default_rng(6))
-    assert (normal.a, normal.b) == (resampled.a, resampled.b)
-    assert normal.low_a == pytest.approx(resampled.low_a, abs=0.1 * (resampled.high_a - resampled.low_a))
-    assert normal.high_b == pytest.approx(resampled.high_b, abs=0.1 * (resampled.high_b - resampled.low_b))
+    normal_intervals = iqm_groups(a, b, np.random.default_rng(6))
+    assert (normal_intervals.a, normal_intervals.b) == (bootstrap_intervals.a, bootstrap_intervals.b)
+    assert normal_intervals.low_a == pytest.approx(
+        bootstrap_intervals.low_a, abs=0.1 * (bootstrap_intervals.high_a - bootstrap_intervals.low_a)
+    )
+    assert normal_intervals.high_b == pytest.approx(
+        bootstrap_intervals.high_b, abs=0.1 * (bootstrap_intervals.high_b - bootstrap_intervals.low_b)
+    )

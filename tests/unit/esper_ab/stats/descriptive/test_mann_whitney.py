@@ -31,14 +31,16 @@ def test_the_mann_whitney_test_equals_scipy(a, b):
     assert result.effect == expected.statistic / (len(a) * len(b))
 
 
-@pytest.mark.parametrize(("n", "m", "exact"), [(100, 100, True), (101, 100, False), (6, 1_000, True), (300, 50, False)])
-def test_the_mann_whitney_p_is_exact_for_at_most_ten_thousand_combinations(n, m, exact):
+@pytest.mark.parametrize(
+    ("n", "m", "is_exact"), [(100, 100, True), (101, 100, False), (6, 1_000, True), (300, 50, False)]
+)
+def test_the_mann_whitney_p_is_exact_for_at_most_ten_thousand_combinations(n, m, is_exact):
     rng = np.random.default_rng(3)
     a = rng.normal(0.2, 1.0, n)
     b = rng.normal(0.0, 1.0, m)
     result = mann_whitney(a, b)
-    assert result.exact is exact
-    assert result.p == pytest.approx(stats.mannwhitneyu(a, b, method="exact").pvalue, abs=1e-12 if exact else 1e-3)
+    assert result.exact is is_exact
+    assert result.p == pytest.approx(stats.mannwhitneyu(a, b, method="exact").pvalue, abs=1e-12 if is_exact else 1e-3)
 
 
 @pytest.mark.parametrize(

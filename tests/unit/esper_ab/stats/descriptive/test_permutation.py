@@ -33,7 +33,10 @@ def compute_scipy_p(a, b, resamples):
 @given(runs, runs)
 def test_all_permutations_of_few_runs_are_enumerated(a, b):
     result = permutation(a, b, np.random.default_rng(1))
-    differences = [abs(np.mean(first) - np.mean(second)) for first, second in split_in_all_ways([*a, *b], len(a))]
+    differences = [
+        abs(np.mean(first_values) - np.mean(second_values))
+        for first_values, second_values in split_in_all_ways([*a, *b], len(a))
+    ]
     assert result.exact
     assert result.assignments == len(differences)
     assert result.p == pytest.approx(np.mean(np.array(differences) >= abs(np.mean(a) - np.mean(b)) - 1e-10))
@@ -41,18 +44,18 @@ def test_all_permutations_of_few_runs_are_enumerated(a, b):
 
 def split_in_all_ways(values, size):
     indices = set(range(len(values)))
-    for chosen in combinations(indices, size):
-        yield [values[i] for i in chosen], [values[i] for i in indices - set(chosen)]
+    for chosen_indices in combinations(indices, size):
+        yield [values[i] for i in chosen_indices], [values[i] for i in indices - set(chosen_indices)]
 
 
-@pytest.mark.parametrize(("n", "m", "exact"), [(7, 8, True), (3, 60, True), (15, 18, False)])
-def test_the_permutation_p_equals_scipy(n, m, exact):
+@pytest.mark.parametrize(("n", "m", "is_exact"), [(7, 8, True), (3, 60, True), (15, 18, False)])
+def test_the_permutation_p_equals_scipy(n, m, is_exact):
     rng = np.random.default_rng(6)
     a = rng.normal(70.0, 3.0, n)
     b = rng.normal(68.0, 3.0, m)
     result = permutation(a, b, np.random.default_rng(1))
-    assert result.exact is exact
-    expected = compute_scipy_p(a, b, np.inf if exact else 9_999)
+    assert result.exact is is_exact
+    expected = compute_scipy_p(a, b, np.inf if is_exact else 9_999)
     # scipy doubles the smaller tail, which is the same for groups of equal number only.
     assert result.p == pytest.approx(expected, abs=0.03)
 

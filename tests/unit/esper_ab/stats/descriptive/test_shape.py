@@ -17,10 +17,10 @@ def test_the_skewness_of_groups_equals_scipy(rng_seed, n):
     a = -rng.exponential(size=n)
     b = 0.1 * rng.standard_normal(n)
     forward = shape(a, b)
-    swapped = shape(b, a)
+    swapped_shape = shape(b, a)
     assert (forward.skewness_a, forward.skewness_b) == pytest.approx((stats.skew(a), stats.skew(b)))
-    assert (swapped.skewness_a, swapped.skewness_b) == (forward.skewness_b, forward.skewness_a)
-    assert swapped.johnson_p == pytest.approx(forward.johnson_p)
+    assert (swapped_shape.skewness_a, swapped_shape.skewness_b) == (forward.skewness_b, forward.skewness_a)
+    assert swapped_shape.johnson_p == pytest.approx(forward.johnson_p)
 
 
 def test_johnsons_t_equals_a_value_computed_by_hand():

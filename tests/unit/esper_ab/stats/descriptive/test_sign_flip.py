@@ -39,9 +39,9 @@ def test_the_sign_flip_test_equals_plain_enumeration(rows):
 def test_the_sign_flip_test_has_no_p_for_more_than_20_pairs():
     a = np.arange(21.0)
     assert sign_flip(a[:20], np.zeros(20)).exact
-    too_many = sign_flip(a, np.zeros(21))
-    assert too_many.p is None
-    assert not too_many.exact
+    long_result = sign_flip(a, np.zeros(21))
+    assert long_result.p is None
+    assert not long_result.exact
 
 
 @pytest.mark.parametrize(("pairs", "p"), [(1, 1.0), (3, 0.25), (4, 0.125), (5, 0.0625), (6, 0.03125), (8, 0.0078125)])

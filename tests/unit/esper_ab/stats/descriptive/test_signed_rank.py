@@ -30,21 +30,21 @@ def test_the_signed_rank_test_equals_scipy_without_ties(rows):
 def test_the_signed_rank_p_equals_plain_enumeration_with_ties(rows):
     a, b = columns(rows)
     d = np.subtract(a, b)
-    kept = d[d != 0.0]
-    ranks = stats.rankdata(np.abs(kept))
-    w = min(ranks[kept > 0.0].sum(), ranks[kept < 0.0].sum())
-    sums = [ranks[np.array(signs, dtype=bool)].sum() for signs in product((0, 1), repeat=kept.size)]
+    nonzero_differences = d[d != 0.0]
+    ranks = stats.rankdata(np.abs(nonzero_differences))
+    w = min(ranks[nonzero_differences > 0.0].sum(), ranks[nonzero_differences < 0.0].sum())
+    sums = [ranks[np.array(signs, dtype=bool)].sum() for signs in product((0, 1), repeat=nonzero_differences.size)]
     result = signed_rank(a, b)
-    assert (result.w, result.pairs, result.exact) == (w, kept.size, True)
+    assert (result.w, result.pairs, result.exact) == (w, nonzero_differences.size, True)
     assert result.p == pytest.approx(min(1.0, 2.0 * np.mean(np.array(sums) <= w)), rel=1e-12)
 
 
 @pytest.mark.parametrize("decimals", [1, 12])
 def test_the_signed_rank_p_of_many_pairs_equals_scipys_normal_approximation(decimals):
     a, b = np.round(np.add(np.random.default_rng(4).normal(0.0, 1.0, (2, 150)), [[0.2], [0.0]]), decimals)
-    kept = np.round(a - b, 9)
+    rounded_differences = np.round(a - b, 9)
     result = signed_rank(a, b)
-    expected = stats.wilcoxon(kept[kept != 0.0], method="asymptotic")
+    expected = stats.wilcoxon(rounded_differences[rounded_differences != 0.0], method="asymptotic")
     assert not result.exact
     assert (result.w, result.p) == (expected.statistic, pytest.approx(expected.pvalue, rel=1e-9))
 

@@ -72,18 +72,18 @@ def on_cpus() -> GrowthEnv:
 def on_meta_devices() -> GrowthEnv:
     """On two devices that are no CPU; torch lets its "meta" device hold tensors and compute nothing."""
     env = on_cpus()
-    away = DeviceData.of(TASK.load(""), torch.device("meta"))
-    env._banks = [(bank, [away]) for bank, _ in env._banks]
+    meta_data = DeviceData.of(TASK.load(""), torch.device("meta"))
+    env._banks = [(bank, [meta_data]) for bank, _ in env._banks]
     return env
 
 
-def threads(env: GrowthEnv, *alive: int) -> list[tuple[list[int], threading.Thread]]:
+def threads(env: GrowthEnv, *alive_envs: int) -> list[tuple[list[int], threading.Thread]]:
     """Which thread worked for which environments."""
 
     def work(bank, data, rows):
         return [(np.arange(len(rows)), threading.current_thread())]
 
-    return [(envs.tolist(), thread) for envs, thread in env._call_per_bank(work, np.isin(range(ENVS), alive))]
+    return [(envs.tolist(), thread) for envs, thread in env._call_per_bank(work, np.isin(range(ENVS), alive_envs))]
 
 
 def test_several_gpus_work_concurrently() -> None:
@@ -99,9 +99,9 @@ def test_several_gpus_work_concurrently() -> None:
 
 
 def test_cpu_devices_work_in_the_main_thread() -> None:
-    main = threading.main_thread()
-    assert threads(on_cpus(), 0, 1, 2, 3, 4) == [([0, 2, 4], main), ([1, 3], main)]
-    assert threads(on_meta_devices(), 1, 3) == [([1, 3], main)]
+    main_thread = threading.main_thread()
+    assert threads(on_cpus(), 0, 1, 2, 3, 4) == [([0, 2, 4], main_thread), ([1, 3], main_thread)]
+    assert threads(on_meta_devices(), 1, 3) == [([1, 3], main_thread)]
     assert threads(on_meta_devices()) == []
 
 
@@ -139,30 +139,30 @@ def family_splits(changed_context: int | None = None) -> Splits:
 
 
 def family_grown(
-    *envs: int, changed: int | None = None, kernel: HostKernel = "torch", dtype: torch.dtype = torch.float64
+    *envs: int, changed_context: int | None = None, kernel: HostKernel = "torch", dtype: torch.dtype = torch.float64
 ) -> tuple[np.ndarray, np.ndarray]:
     """Contexts [E], and what is measured [E, number] of hosts that a schedule grows."""
-    data = DeviceData.of(family_splits(changed), torch.device("cpu"), dtype)
+    data = DeviceData.of(family_splits(changed_context), torch.device("cpu"), dtype)
     env = environments(("cpu",) * len(envs), data, FAMILY, steps=5, kernel=kernel)
     controller = make_schedule(ControllerSettings(name="schedule"), TASK.slots, env.spec.growth.blueprints)
-    measured = grown(env, controller, [RngPath(8) / "env" / number for number in envs])  # of both contexts
-    return env._shares.context, measured
+    measurements = grown(env, controller, [RngPath(8) / "env" / number for number in envs])  # of both contexts
+    return env._shares.context, measurements
 
 
 def test_hosts_of_a_task_family_grow_independently() -> None:
-    contexts, all_measured = family_grown(*range(4))
+    contexts, all_measurements = family_grown(*range(4))
     assert set(contexts) == {0, 1}
-    for number, row in enumerate(all_measured):
+    for number, row in enumerate(all_measurements):
         np.testing.assert_allclose(family_grown(number)[1][0], row, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("changed", [0, 1])
-def test_a_host_of_a_task_family_sees_only_its_own_context(changed: int) -> None:
+@pytest.mark.parametrize("changed_context", [0, 1])
+def test_a_host_of_a_task_family_sees_only_its_own_context(changed_context: int) -> None:
     contexts, expected = family_grown(*range(4))
-    with_change = family_grown(*range(4), changed=changed)[1]
-    unchanged = (expected == with_change) | np.isnan(expected)
-    assert unchanged[contexts != changed].all()
-    assert (~unchanged[contexts == changed]).any(axis=1).all()
+    changed_measurements = family_grown(*range(4), changed_context=changed_context)[1]
+    is_unchanged = (expected == changed_measurements) | np.isnan(expected)
+    assert is_unchanged[contexts != changed_context].all()
+    assert (~is_unchanged[contexts == changed_context]).any(axis=1).all()
 
 
 def test_the_kernel_and_torch_grow_a_task_family_alike() -> None:

@@ -32,7 +32,7 @@ def test_the_preflight_reports_an_invalid_schedule(
     settings = ControllerSettings(name=controller, schedule=(f"1:germinate:early:blueprint={blueprint}",))
     question = ControllerQuestion(group="plan", settings=settings, blueprints=("norm",))
     questions = Questions(task=task, data_dir="", slots=slots, user_rewards=(), controllers=(question,))
-    problems = probe(questions, lambda doing: None).controller_problems
+    problems = probe(questions, lambda action: None).controller_problems
     assert problems.keys() == ({"plan"} if complaint else set())
     assert complaint in problems.get("plan", "")
 

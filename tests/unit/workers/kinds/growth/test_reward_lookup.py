@@ -25,12 +25,12 @@ DOCS = Path(__file__).parents[5] / "docs" / "rewards.md"
 
 @pytest.fixture
 def user_file(tmp_path):
-    def written(text, name="mine.py"):
+    def write_reward(text, name="mine.py"):
         path = tmp_path / name
         path.write_text(text)
         return path
 
-    return written
+    return write_reward
 
 
 def rewards_of(mode, **facts):
@@ -133,14 +133,14 @@ def test_a_reward_may_return_any_numeric_type(user_file, body):
 )
 def test_the_preflight_reports_the_problem_of_a_user_reward(user_file, body, problem):
     path = user_file(f"import numpy as np\ndef mine(facts, settings):\n    return {body}\n")
-    user_code = user_reward(f"{path}:mine", 2, lambda doing: None)
+    user_code = user_reward(f"{path}:mine", 2, lambda action: None)
     assert re.search(problem, user_code.problem)
     assert "\n" not in user_code.problem
 
 
 def find_planned(reference: str, experiment_dir: Path):
     """As a run finds it: what the preflight loaded, copied."""
-    reward: UserReward = user_reward(reference, 3, lambda doing: None)
+    reward: UserReward = user_reward(reference, 3, lambda action: None)
     assert reward.problem == ""
     experiment_dir.mkdir(exist_ok=True)
     keep_rewards(experiment_dir, [reward])
@@ -162,8 +162,8 @@ PACKAGES = {  # the first file has the reward
 
 
 @pytest.mark.parametrize("files", PACKAGES.values(), ids=PACKAGES)
-@pytest.mark.parametrize("deleted", [True, False])
-def test_a_run_uses_the_planned_reward_after_the_file_changed(tmp_path, monkeypatch, files, deleted):
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_a_run_uses_the_planned_reward_after_the_file_changed(tmp_path, monkeypatch, files, is_deleted):
     project = {tmp_path / "project" / name: text for name, text in files.items()}
     for path, text in project.items():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -172,12 +172,12 @@ def test_a_run_uses_the_planned_reward_after_the_file_changed(tmp_path, monkeypa
     find = find_planned(reference, tmp_path / "run")
     monkeypatch.syspath_prepend(str(tmp_path / "project"))  # where the original would be found first
     for path, text in project.items():
-        path.unlink() if deleted else path.write_text(text.replace("PRICE = 1", "PRICE = -777"))
+        path.unlink() if is_deleted else path.write_text(text.replace("PRICE = 1", "PRICE = -777"))
     modules_before = dict(sys.modules)
-    searched = list(sys.path)
+    search_path = list(sys.path)
     for _ in range(2):
         assert find(reference)(make_facts(), SETTINGS).tolist() == [1.0]
-    assert sys.path == searched
+    assert sys.path == search_path
     assert {name: sys.modules[name] for name in modules_before} == modules_before
 
 
@@ -205,7 +205,7 @@ def test_an_installed_reward_module_that_changed_is_refused(tmp_path, monkeypatc
 
 def test_a_file_edited_between_preflight_and_copy_is_refused(tmp_path, user_file):
     path = user_file(PLAIN)
-    reward = user_reward(f"{path}:reward", 3, lambda doing: None)
+    reward = user_reward(f"{path}:reward", 3, lambda action: None)
     path.write_text(path.read_text() + "\n")
     with pytest.raises(UsageError, match="changed while the experiment was planned; launch it again"):
         keep_rewards(tmp_path, [reward])
@@ -223,14 +223,16 @@ def test_a_reward_reads_data_from_its_original_folder(tmp_path, user_file):
 
 def test_rewards_loaded_in_threads_do_not_affect_each_other(tmp_path):
     """Each has a neighbour of the same name; while one is imported another begins."""
-    slow = "import threading\nthreading.Event().wait(0.005)\nPRICE = {}\n"
-    finds = []
+    slow_module = "import threading\nthreading.Event().wait(0.005)\nPRICE = {}\n"
+    rewards_to_find = []
     for price in range(6):
         folder = tmp_path / str(price)
         folder.mkdir()
-        (folder / "prices.py").write_text(slow.format(price))
+        (folder / "prices.py").write_text(slow_module.format(price))
         (folder / "mine.py").write_text("import prices\nPRICE = prices.PRICE" + REWARD)
-        finds.append((f"{folder / 'mine.py'}:reward", find_planned(f"{folder / 'mine.py'}:reward", tmp_path / "run")))
+        rewards_to_find.append(
+            (f"{folder / 'mine.py'}:reward", find_planned(f"{folder / 'mine.py'}:reward", tmp_path / "run"))
+        )
     modules_before = set(sys.modules)
     path = list(sys.path)
     bytecode = sys.dont_write_bytecode
@@ -238,7 +240,7 @@ def test_rewards_loaded_in_threads_do_not_affect_each_other(tmp_path):
         rewards = list(
             pool.map(
                 lambda find_and_reference: find_and_reference[1](find_and_reference[0])(make_facts(), SETTINGS)[0],
-                finds,
+                rewards_to_find,
             )
         )
     assert rewards == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
@@ -264,15 +266,15 @@ LATE = {  # the reward's file, and the files beside it; each is imported when th
 
 
 @pytest.mark.parametrize("files", LATE.values(), ids=LATE)
-@pytest.mark.parametrize("planned", [False, True])
-def test_a_reward_can_import_a_neighbouring_module_when_it_is_called(tmp_path, monkeypatch, files, planned):
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_a_reward_can_import_a_neighbouring_module_when_it_is_called(tmp_path, monkeypatch, files, is_planned):
     """Each of two projects imports its own module, and neither imports the one in the working directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "prices.py").write_text("PRICE = -777\n")
     (tmp_path / "base.py").write_text("")
     modules_before = dict(sys.modules)
-    searched = list(sys.path)
+    search_path = list(sys.path)
     for price in (1.0, 2.0, 1.0):
         folder = tmp_path / f"project{price}"
         for name, text in files.items():
@@ -280,10 +282,10 @@ def test_a_reward_can_import_a_neighbouring_module_when_it_is_called(tmp_path, m
             (folder / name).write_text(text)
         reward_file = folder / next(iter(files))
         (reward_file.parent / "base.py").write_text(f"PRICE = {price}\n")
-        in_package = "from . " if "own" in str(reward_file.parent.name) else ""
-        (reward_file.parent / "prices.py").write_text(f"{in_package}import base\nPRICE = base.PRICE\n")
-        find = find_planned(f"{reward_file}:reward", tmp_path / f"run{price}") if planned else find_reward
+        package_prefix = "from . " if "own" in str(reward_file.parent.name) else ""
+        (reward_file.parent / "prices.py").write_text(f"{package_prefix}import base\nPRICE = base.PRICE\n")
+        find = find_planned(f"{reward_file}:reward", tmp_path / f"run{price}") if is_planned else find_reward
         assert find(f"{reward_file}:reward")(make_facts(), SETTINGS)[0] == price
     late_imports.forget()
-    assert sys.path == searched
+    assert sys.path == search_path
     assert {name for name in set(sys.modules) - set(modules_before) if not name.startswith("user_reward_")} == set()

@@ -153,8 +153,10 @@ def test_a_reward_term_has_its_expected_value(term, expected, settings, facts):
 
 @given(st.floats(1e-6, 1e3))
 def test_a_falling_loss_is_rewarded(change):
-    better, worse = (shaped.reward(make_facts(loss_delta=delta), LOSS)[0] for delta in (change, -change))
-    assert better > 0 > worse
+    reward_of_fall, reward_of_rise = (
+        shaped.reward(make_facts(loss_delta=delta), LOSS)[0] for delta in (change, -change)
+    )
+    assert reward_of_fall > 0 > reward_of_rise
 
 
 @pytest.mark.parametrize("family", ["contribution", "loss"])
@@ -165,13 +167,13 @@ def test_the_shaped_reward_refuses_another_gamma(family):
 
 def test_blanking_absent_seed_modules_keeps_only_their_potential():
     facts = random_facts(np.random.default_rng(23), (40, 3))
-    blank = blank_absent(facts.seeds)
-    empty = blank_absent(make_facts((40, 3)).seeds)
-    for field in fields(blank):
-        blanked = getattr(blank, field.name)
-        original = getattr(facts.seeds, field.name)
-        expected = original if field.name == "potential_before" else getattr(empty, field.name)
-        np.testing.assert_array_equal(blanked, np.where(blank.present, original, expected))
+    blanked_seeds = blank_absent(facts.seeds)
+    empty_value = blank_absent(make_facts((40, 3)).seeds)
+    for field in fields(blanked_seeds):
+        blanked_value = getattr(blanked_seeds, field.name)
+        original_value = getattr(facts.seeds, field.name)
+        expected = original_value if field.name == "potential_before" else getattr(empty_value, field.name)
+        np.testing.assert_array_equal(blanked_value, np.where(blanked_seeds.present, original_value, expected))
 
 
 COMPONENT_OF_TERM = {
@@ -249,10 +251,12 @@ def discounted(rewards):
 def test_rewards_from_potentials_telescope_over_an_episode(rng_seed, gates, steps):
     """To pbrs_weight * gamma^T * Phi of what stands at the last decision; seeds appear, advance, stay and vanish."""
     history = lives(rng_seed, gates, steps)
-    standing = SETTINGS.pbrs_weight * SETTINGS.gamma ** len(history) * potential(history[-1].seeds, SETTINGS).sum()
+    final_potential = (
+        SETTINGS.pbrs_weight * SETTINGS.gamma ** len(history) * potential(history[-1].seeds, SETTINGS).sum()
+    )
     shaping = [simplified.reward(facts, NOT_TERMINAL)[0] + 0.01 * (facts.op[0] != Op.WAIT) for facts in history]
-    assert discounted(shaping) == pytest.approx(standing, abs=1e-9)
+    assert discounted(shaping) == pytest.approx(final_potential, abs=1e-9)
     births = [birth_bonus(SETTINGS) * (facts.op[0] == Op.GERMINATE) for facts in history]
     shaping = [shaped.terms(facts, SETTINGS)["pbrs"][0] + birth for facts, birth in zip(history, births, strict=True)]
-    unborn = SETTINGS.gamma ** (len(history) - 1) * births[-1]  # germinated by the very last decision
-    assert discounted(shaping) == pytest.approx(standing + unborn, abs=1e-9)
+    unborn_potential = SETTINGS.gamma ** (len(history) - 1) * births[-1]  # germinated by the very last decision
+    assert discounted(shaping) == pytest.approx(final_potential + unborn_potential, abs=1e-9)

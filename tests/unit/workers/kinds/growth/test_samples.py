@@ -22,34 +22,34 @@ def family(*images: tuple[int, int]) -> Task:
     return replace(TASK, contexts=contexts, sizes=(SAMPLES, 10, 10))
 
 
-def epochs(task: Task, where: list[RngPath]) -> tuple[np.ndarray, np.ndarray]:
+def epochs(task: Task, rng_paths: list[RngPath]) -> tuple[np.ndarray, np.ndarray]:
     """Contexts, and the samples of an epoch in the order in which there are."""
-    shares = Shares(task, where)
-    envs = np.arange(len(where))
+    shares = Shares(task, rng_paths)
+    envs = np.arange(len(rng_paths))
     return shares.context, shares.among(envs, np.tile(np.arange(SAMPLES), (len(envs), 1)))
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(1, SAMPLES), min_size=2, max_size=2))
 def test_an_epoch_has_the_allowed_number_of_distinct_samples(rng_seed: int, sizes: list[int]) -> None:
-    least, most = sorted(sizes)
-    task = family((least, most), (SAMPLES, SAMPLES))
+    least_size, largest_size = sorted(sizes)
+    task = family((least_size, largest_size), (SAMPLES, SAMPLES))
     contexts, samples = epochs(task, paths_below(RngPath(rng_seed), 6))
     for context, sample_numbers in zip(contexts, samples, strict=True):
         low, high = task.contexts[context].images
-        distinct, times = np.unique(sample_numbers, return_counts=True)
-        assert low <= len(distinct) <= high
-        assert set(distinct) <= set(range(SAMPLES))
+        distinct_samples, times = np.unique(sample_numbers, return_counts=True)
+        assert low <= len(distinct_samples) <= high
+        assert set(distinct_samples) <= set(range(SAMPLES))
         assert times.max() - times.min() <= 1
 
 
 def test_the_samples_of_a_host_depend_only_on_its_rng_path() -> None:
     task = family((5, 10), (20, 40))
-    where = paths_below(RngPath(3), 8)
-    (contexts, samples) = epochs(task, where)
-    (turned, turned_samples) = epochs(task, where[::-1])
-    assert np.array_equal(contexts, turned[::-1])
+    rng_paths = paths_below(RngPath(3), 8)
+    (contexts, samples) = epochs(task, rng_paths)
+    (reversed_contexts, turned_samples) = epochs(task, rng_paths[::-1])
+    assert np.array_equal(contexts, reversed_contexts[::-1])
     assert np.array_equal(samples, turned_samples[::-1])
-    assert len({host_samples.tobytes() for host_samples in samples}) == len(where)
+    assert len({host_samples.tobytes() for host_samples in samples}) == len(rng_paths)
 
 
 def test_contexts_and_sample_counts_are_drawn_uniformly() -> None:
@@ -77,19 +77,19 @@ def order_paths(episode: int) -> dict[int, RngPath]:
 
 def test_drawing_sample_orders_ahead_changes_no_order() -> None:
     """Two episodes; in both some environments end, and the first ends early."""
-    ahead = Orders(ORDERED, ahead=True)
-    at_once = Orders(ORDERED, ahead=False)
-    orders_seen = set()
+    early_orders = Orders(ORDERED, ahead=True)
+    prompt_orders = Orders(ORDERED, ahead=False)
+    distinct_orders = set()
     for episode, steps in ((0, 2), (1, 4)):
-        ahead.begin(order_paths(episode))
-        at_once.begin(order_paths(episode))
+        early_orders.begin(order_paths(episode))
+        prompt_orders.begin(order_paths(episode))
         for step in range(1, steps + 1):
             envs = np.array([0, 1, 2, 4] if step < 3 else [1, 4])
-            order = at_once.of(step, envs, last=step == 4)
-            assert np.array_equal(order, ahead.of(step, envs, last=step == 4))
+            order = prompt_orders.of(step, envs, last=step == 4)
+            assert np.array_equal(order, early_orders.of(step, envs, last=step == 4))
             assert (np.sort(order, 1) == np.arange(ORDERED)).all()
-            orders_seen.add(order.tobytes())
-    assert len(orders_seen) == 6
+            distinct_orders.add(order.tobytes())
+    assert len(distinct_orders) == 6
 
 
 @pytest.mark.parametrize("is_last", [True, False])
@@ -107,5 +107,5 @@ def test_an_error_while_drawing_orders_ahead_fails_the_run() -> None:
     orders.begin({env: path for env, path in order_paths(0).items() if env})
     with pytest.raises(KeyError):
         orders.of(1, np.arange(5), last=False)
-    drawn = orders.of(1, np.array([1]), last=False)
-    assert drawn.shape == (1, ORDERED)
+    first_order = orders.of(1, np.array([1]), last=False)
+    assert first_order.shape == (1, ORDERED)

@@ -31,14 +31,14 @@ class Thrifty(Walk):
         self._observed = np.zeros(2, dtype=np.float32)
         self._info = dict[str, Any]()
 
-    def reset(self, **how: Any) -> tuple[np.ndarray, dict]:
+    def reset(self, **options: Any) -> tuple[np.ndarray, dict]:
         self._info.clear()
-        return super().reset(**how)[0], self._info
+        return super().reset(**options)[0], self._info
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        seen, reward, terminated, truncated, info = super().step(action)
+        observation, reward, is_terminated, is_truncated, info = super().step(action)
         self._info.update(info)
-        return seen, reward, terminated, truncated, self._info
+        return observation, reward, is_terminated, is_truncated, self._info
 
     def _seen(self) -> np.ndarray:
         self._observed[:] = super()._seen()
@@ -56,9 +56,15 @@ class Open(Walk):
     def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         self.drift += 0.01 + 0.001 * self.acted
         self.acted = np.asarray(action)
-        seen, reward, terminated, truncated, info = super().step(action)
+        observation, reward, is_terminated, is_truncated, info = super().step(action)
         self.place += float(self.drift[0])
-        return seen, reward, terminated, truncated, {**info, "drift": self.drift, "deep": {"parts": [self.drift]}}
+        return (
+            observation,
+            reward,
+            is_terminated,
+            is_truncated,
+            {**info, "drift": self.drift, "deep": {"parts": [self.drift]}},
+        )
 
 
 def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **changes: Any) -> GymEnvironments:
@@ -77,36 +83,36 @@ def environments(steps: int = 20, limit: int = 9, kind: type[Walk] = Walk, **cha
 
 def play(env: GymEnvironments, episode: int = 0) -> Rollout:
     """Actions by the uniforms alone."""
-    shown = env.begin(paths_below(RngPath(1) / episode, ENVS))
+    view = env.begin(paths_below(RngPath(1) / episode, ENVS))
     rollout: Rollout = []
-    while shown.alive.any():
-        happened, next_shown = env.step((env.uniforms() < 0.5).astype(np.int64))
-        rollout.append((shown.observation, replace(happened, facts=happened.facts.facts)))
-        shown = next_shown
+    while view.alive.any():
+        step, next_view = env.step((env.uniforms() < 0.5).astype(np.int64))
+        rollout.append((view.observation, replace(step, facts=step.facts.facts)))
+        view = next_view
     return rollout
 
 
 def digest(rollout: Rollout) -> list[Any]:
     return [
-        (shown.tolist(), happened.facts.env_reward.tolist(), happened.ended.tolist()) for shown, happened in rollout
+        (observation.tolist(), step.facts.env_reward.tolist(), step.ended.tolist()) for observation, step in rollout
     ]
 
 
 def test_an_ended_environment_is_observed_as_zeros() -> None:
     env = environments()
     rollout = play(env)
-    ended = np.array([happened.ended for _, happened in rollout])  # [T, E]
+    ended = np.array([step.ended for _, step in rollout])  # [T, E]
     assert ended.sum(axis=0).tolist() == [1] * ENVS
     steps = 1 + ended.argmax(axis=0)
     for end in env.ends().envs:
-        of_env = [happened.facts for _, happened in rollout]
+        step_facts = [step.facts for _, step in rollout]
         assert end.steps == end.measures["length"] == steps[end.env]
-        assert end.outcome == pytest.approx(sum(facts.env_reward[end.env] for facts in of_env))
-        assert [bool(facts.stepped[end.env]) for facts in of_env] == [n < end.steps for n in range(len(of_env))]
-        for facts in of_env[end.steps :]:
+        assert end.outcome == pytest.approx(sum(facts.env_reward[end.env] for facts in step_facts))
+        assert [bool(facts.stepped[end.env]) for facts in step_facts] == [n < end.steps for n in range(len(step_facts))]
+        for facts in step_facts[end.steps :]:
             assert facts.observation[end.env].tolist() == [0.0, 0.0]
             assert facts.env_reward[end.env] == 0.0
-            assert facts.info[end.env] == of_env[end.steps - 1].info[end.env] != {}
+            assert facts.info[end.env] == step_facts[end.steps - 1].info[end.env] != {}
             assert facts.step[end.env] == 0
 
 
@@ -122,13 +128,13 @@ def test_a_step_limit_truncates_an_episode_without_terminating_it() -> None:
 
 
 def test_facts_describe_the_states_before_and_after_the_step() -> None:
-    for observation, happened in play(environments(steps=40, resets=True)):
-        facts = happened.facts
+    for observation, step in play(environments(steps=40, resets=True)):
+        facts = step.facts
         assert facts.observation.tolist() == observation.tolist()
         assert facts.env_reward == pytest.approx(facts.next_observation[:, 0], abs=1e-6)  # before any reset
         assert facts.step.tolist() == facts.next_observation[:, 1].tolist()
-        moved = facts.next_observation[:, 0] - facts.observation[:, 0]
-        assert (facts.action == (moved > 0)).all()
+        movement = facts.next_observation[:, 0] - facts.observation[:, 0]
+        assert (facts.action == (movement > 0)).all()
 
 
 def test_every_environment_restarts_after_its_end_if_resets_are_on() -> None:
@@ -137,9 +143,9 @@ def test_every_environment_restarts_after_its_end_if_resets_are_on() -> None:
     assert len(rollout) == 40
     starts = [tuple(observation[i]) for observation, _ in rollout for i in range(ENVS) if observation[i, 1] == 0]
     assert len(starts) == len(set(starts)) > ENVS
-    for (_, happened), (next_observation, _) in pairwise(rollout):
-        restarted = happened.cut.restarted if happened.cut is not None else np.zeros(ENVS, dtype=bool)
-        assert restarted.tolist() == happened.ended.tolist() == (next_observation[:, 1] == 0).tolist()
+    for (_, step), (next_observation, _) in pairwise(rollout):
+        restart_mask = step.cut.restarted if step.cut is not None else np.zeros(ENVS, dtype=bool)
+        assert restart_mask.tolist() == step.ended.tolist() == (next_observation[:, 1] == 0).tolist()
     assert all(end.steps == 40 for end in env.ends().envs)
 
 
@@ -153,22 +159,19 @@ def test_a_rollout_has_only_outcomes_of_its_finished_episodes(changes: dict[str,
         return float(lengths[-1])
 
     env = environments(steps=4, outcome=outcome, **changes)
-    without_outcome = 0
+    open_episodes = 0
     for number in range(12):
         lengths.clear()
         ended = np.array(
-            [
-                happened.ended & (happened.facts.terminated | (happened.facts.step == 9))
-                for _, happened in play(env, number)
-            ]
+            [step.ended & (step.facts.terminated | (step.facts.step == 9)) for _, step in play(env, number)]
         )
         ends = env.ends().envs
         assert len(lengths) == ended.sum()
         assert [end.outcome is not None for end in ends] == ended.any(axis=0).tolist()
         assert [end.measures for end in ends] == [{"length": end.outcome} for end in ends]
         assert not any(end.failed for end in ends)
-        without_outcome += sum(end.outcome is None for end in ends)
-    assert without_outcome
+        open_episodes += sum(end.outcome is None for end in ends)
+    assert open_episodes
 
 
 def test_continuing_rollouts_equal_a_single_long_rollout() -> None:
@@ -177,60 +180,62 @@ def test_continuing_rollouts_equal_a_single_long_rollout() -> None:
     pieces = [play(env, episode) for episode in range(6)]
     for earlier_piece, later_piece in pairwise(pieces):
         (_, last_step) = earlier_piece[-1]
-        (first_shown, _) = later_piece[0]
-        continuing = last_step.cut.goes_on
-        assert continuing.any()
-        assert first_shown[continuing].tolist() == last_step.cut.last[continuing].tolist()
-        assert (first_shown[~continuing, 1] == 0).all()
-        assert not last_step.facts.truncated[continuing].any()  # to a reward nothing ends there
+        (first_observation, _) = later_piece[0]
+        continuing_envs = last_step.cut.goes_on
+        assert continuing_envs.any()
+        assert first_observation[continuing_envs].tolist() == last_step.cut.last[continuing_envs].tolist()
+        assert (first_observation[~continuing_envs, 1] == 0).all()
+        assert not last_step.facts.truncated[continuing_envs].any()  # to a reward nothing ends there
 
 
-@pytest.mark.parametrize("resumed_at", [1, 2, 5])
-def test_episodes_carried_over_a_resume_are_replayed_to_the_same_state(resumed_at: int) -> None:
-    whole, first, second = (environments(steps=4, **ON) for _ in range(3))
+@pytest.mark.parametrize("resume_episode", [1, 2, 5])
+def test_episodes_carried_over_a_resume_are_replayed_to_the_same_state(resume_episode: int) -> None:
+    whole, first_env, resumed_env = (environments(steps=4, **ON) for _ in range(3))
     expected = [digest(play(whole, episode)) for episode in range(7)]
-    for episode in range(resumed_at):
-        play(first, episode)
-    second.take_up(first.carried())
-    assert [digest(play(second, episode)) for episode in range(resumed_at, 7)] == expected[resumed_at:]
-    assert [end.outcome for end in second.ends().envs] == [end.outcome for end in whole.ends().envs]
+    for episode in range(resume_episode):
+        play(first_env, episode)
+    resumed_env.take_up(first_env.carried())
+    assert [digest(play(resumed_env, episode)) for episode in range(resume_episode, 7)] == expected[resume_episode:]
+    assert [end.outcome for end in resumed_env.ends().envs] == [end.outcome for end in whole.ends().envs]
 
 
 def test_a_different_replay_of_a_repeatable_environment_is_refused() -> None:
     """Also those that came before the one that did not repeat."""
-    first, refused, untouched = (environments(steps=2, **ON) for _ in range(3))
-    play(first)
-    carried = first.carried()
-    *earlier_numbers, last_number = carried["going_on"]
+    first_env, resumed_env, untouched_env = (environments(steps=2, **ON) for _ in range(3))
+    play(first_env)
+    carried_state = first_env.carried()
+    *earlier_numbers, last_number = carried_state["going_on"]
     assert earlier_numbers
-    carried["going_on"][last_number]["seen"][0] += 1.0
+    carried_state["going_on"][last_number]["seen"][0] += 1.0
     with pytest.raises(ValueError, match=f"environment {last_number} does not repeat"):
-        refused.take_up(carried)
-    assert digest(play(refused)) == digest(play(untouched))
-    not_repeating = environments(steps=2, repeats=False, **ON)
-    not_repeating.take_up(carried)
-    assert (play(not_repeating, 1)[0][0][:, 1] == 0).all()
+        resumed_env.take_up(carried_state)
+    assert digest(play(resumed_env)) == digest(play(untouched_env))
+    single_pass_env = environments(steps=2, repeats=False, **ON)
+    single_pass_env.take_up(carried_state)
+    assert (play(single_pass_env, 1)[0][0][:, 1] == 0).all()
 
 
 def test_random_draws_do_not_depend_on_the_length_of_a_rollout() -> None:
-    long = play(environments(steps=40, resets=True))
-    short = play(environments(steps=7, resets=True))
-    assert digest(long)[:6] == digest(short)[:6]
+    long_rollout = play(environments(steps=40, resets=True))
+    short_rollout = play(environments(steps=7, resets=True))
+    assert digest(long_rollout)[:6] == digest(short_rollout)[:6]
 
 
-@pytest.mark.parametrize("broken", [float("nan"), float("inf"), -float("inf"), 1e200])
+@pytest.mark.parametrize("broken_outcome", [float("nan"), float("inf"), -float("inf"), 1e200])
 def test_an_outcome_without_a_number_is_refused_or_replaced(
-    broken: float,
+    broken_outcome: float,
 ) -> None:
-    def judged(**changes: Any) -> GymEnvironments:
-        outcomes = iter([5.0, broken, 5.0, 5.0])
-        return environments(outcome=lambda episode: next(outcomes), measures=lambda episode: {"odd": broken}, **changes)
+    def judged_env(**changes: Any) -> GymEnvironments:
+        outcomes = iter([5.0, broken_outcome, 5.0, 5.0])
+        return environments(
+            outcome=lambda episode: next(outcomes), measures=lambda episode: {"odd": broken_outcome}, **changes
+        )
 
-    refused = judged()
-    counted = judged(worst=-7.0)
-    play(refused)
+    refusing_env = judged_env()
+    counted = judged_env(worst=-7.0)
+    play(refusing_env)
     with pytest.raises(ValueError, match=r"environment 1 is not a number.*--outcome-range.*an outcome of your own"):
-        refused.ends()
+        refusing_env.ends()
     play(counted)
     outcomes_of_ends = [(end.failed, end.outcome, end.measures["odd"]) for end in counted.ends().envs]
     assert outcomes_of_ends == [(False, 5.0, None), (True, -7.0, None), (False, 5.0, None), (False, 5.0, None)]
@@ -245,18 +250,18 @@ def test_an_environment_that_overwrites_its_observations_changes_no_record(chang
     for kind in (Walk, Thrifty):
         env = environments(kind=kind, steps=15, outcome=outcome, **changes)
         rollouts = [play(env, episode) for episode in range(3)]
-        infos = [[dict(info) for info in happened.facts.info] for rollout in rollouts for _, happened in rollout]
+        infos = [[dict(info) for info in step.facts.info] for rollout in rollouts for _, step in rollout]
         results.append(([digest(rollout) for rollout in rollouts], infos, env.ends()))
     assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("changes", ROLLOUTS)
 def test_an_outcome_function_that_overwrites_its_episode_changes_no_record(changes: dict[str, bool]) -> None:
-    def read(episode: GymEpisode) -> float:
+    def read_outcome(episode: GymEpisode) -> float:
         return float(np.sum(episode.observations)) + float(episode.info["drift"][0])
 
     def scribble(episode: GymEpisode) -> float:
-        value = read(episode)
+        value = read_outcome(episode)
         for array in (*episode.observations, episode.info["drift"], episode.info["deep"]["parts"][0]):
             array += 100.0
         episode.info.clear()  # type: ignore[attr-defined]
@@ -265,7 +270,7 @@ def test_an_outcome_function_that_overwrites_its_episode_changes_no_record(chang
         return value
 
     results = []
-    for outcome in (read, scribble):
+    for outcome in (read_outcome, scribble):
         env = environments(kind=Open, steps=15, outcome=outcome, **changes)
         results.append([(digest(play(env, episode)), env.ends()) for episode in range(4)])
     assert results[0] == results[1]
@@ -295,8 +300,8 @@ def test_actions_and_observations_are_kept_only_if_the_outcome_reads_them(keeps:
 
 
 def test_facts_are_read_only() -> None:
-    (_, happened), *_ = play(environments())
-    for name, value in vars(happened.facts).items():
+    (_, step), *_ = play(environments())
+    for name, value in vars(step.facts).items():
         if isinstance(value, np.ndarray):
             with pytest.raises(ValueError, match="read-only"):
                 value[0] = 0
@@ -311,8 +316,8 @@ def test_an_environment_that_is_already_in_use_is_refused() -> None:
     pool: list[Env] = [Walk(), Walk(), Walk()]
 
     def environments_of_pool(n_envs: int) -> GymEnvironments:
-        remaining = iter(pool)
-        return environments(make=lambda: next(remaining), devices=("cpu:0",) * n_envs)
+        environments_left = iter(pool)
+        return environments(make=lambda: next(environments_left), devices=("cpu:0",) * n_envs)
 
     for n_envs in (1, 3):
         environments_in_use = environments_of_pool(n_envs)

@@ -54,13 +54,13 @@ def test_facts_contain_the_action_received_by_the_environment(dtype: type) -> No
     space = spaces.Box(0, 1, (3,), dtype)
     codec = Codec(SEEN, space)
     decisions = np.array([[0.2, 0.9, 7.3], [-5.0, 0.6, 0.1]])
-    given = codec.given(decisions)
+    given_actions = codec.given(decisions)
     actions = codec.actions(decisions)
     assert all(space.contains(action) for action in actions)
-    assert given.dtype == space.dtype
-    assert given.tolist() == [action.tolist() for action in actions]
+    assert given_actions.dtype == space.dtype
+    assert given_actions.tolist() == [action.tolist() for action in actions]
     if not np.issubdtype(dtype, np.floating):
-        assert given.tolist() == [[0, 1, 1], [0, 1, 0]]
+        assert given_actions.tolist() == [[0, 1, 1], [0, 1, 0]]
 
 
 def test_decisions_for_integer_actions_are_rounded() -> None:
@@ -105,8 +105,8 @@ def test_an_action_overwritten_by_its_environment_affects_no_other_action(space:
 def test_observations_are_converted_to_float32_exactly_or_refused(observation: np.ndarray, as_list: bool) -> None:
     codec = Codec(spaces.Box(-np.inf, np.inf, (6,)), spaces.Discrete(2))
     row = np.zeros(6, dtype=np.float32)
-    largest = np.abs(observation[np.isfinite(observation)].astype(np.float64)).max(initial=0.0)
-    complaint = "beyond float32" if np.float64(largest).astype(np.float32) == np.inf else None
+    largest_value = np.abs(observation[np.isfinite(observation)].astype(np.float64)).max(initial=0.0)
+    complaint = "beyond float32" if np.float64(largest_value).astype(np.float32) == np.inf else None
     complaint = complaint or (
         None if observation.size == 6 else f"it shows {observation.size} numbers, and observation_space is"
     )
@@ -118,8 +118,8 @@ def test_observations_are_converted_to_float32_exactly_or_refused(observation: n
 def test_nested_observations_are_flattened() -> None:
     space = spaces.Dict({"a": spaces.Discrete(3), "b": spaces.Box(0.0, 1.0, (2, 2), np.float32)})
     codec = Codec(space, spaces.Discrete(2))
-    flat = codec.flat({"a": 1, "b": np.full((2, 2), 0.5, dtype=np.float32)})
-    assert flat.tolist() == [0.0, 1.0, 0.0, 0.5, 0.5, 0.5, 0.5]
+    flat_observation = codec.flat({"a": 1, "b": np.full((2, 2), 0.5, dtype=np.float32)})
+    assert flat_observation.tolist() == [0.0, 1.0, 0.0, 0.5, 0.5, 0.5, 0.5]
     assert codec.spaces.observation_width == 7
 
 

@@ -35,13 +35,13 @@ ROLLOUTS: list[dict[str, Any]] = [
 ]
 
 
-def digests(tmp_path: Path, changes: dict[str, Any], taken_up_at: int = -1) -> list[str]:
+def digests(tmp_path: Path, changes: dict[str, Any], resume_episode: int = -1) -> list[str]:
     changes = {"task": f"{own_file(tmp_path)}:make", **changes}
     session = gym_session(**changes)
     record_digests = []
     session.warm_up(quiet)
     for episode in range(session.spec.episodes):
-        if episode == taken_up_at and (state := session.state()) is not None:
+        if episode == resume_episode and (state := session.state()) is not None:
             checkpoint = state_bytes.to_bytes(state)
             session = gym_session(**changes)
             session.resume(state_bytes.from_bytes(checkpoint))
@@ -54,7 +54,7 @@ def digests(tmp_path: Path, changes: dict[str, Any], taken_up_at: int = -1) -> l
 def test_equal_settings_give_equal_records_even_after_a_resume(tmp_path: Path, changes: dict[str, Any]) -> None:
     expected = digests(tmp_path, changes)
     assert digests(tmp_path, {**changes, "group": "renamed", "telemetry": False}) == expected
-    assert digests(tmp_path, changes, taken_up_at=2) == expected
+    assert digests(tmp_path, changes, resume_episode=2) == expected
     assert len(set(expected)) == len(expected)
 
 
@@ -82,11 +82,13 @@ def test_records_depend_on_seed_settings_and_reward(tmp_path: Path) -> None:
 def test_a_custom_outcome_replaces_the_return(tmp_path: Path) -> None:
     user_file = own_file(tmp_path)
     session = gym_session(f"{user_file}:make", outcome=f"{user_file}:outcome", gym={"rollout": "resets"})
-    plain = gym_session(f"{user_file}:make", gym={"rollout": "resets"})
-    for mine, theirs in zip(session.train(0, quiet, quiet).envs, plain.train(0, quiet, quiet).envs, strict=True):
-        assert mine.measures["env_return"] == theirs.outcome
-        assert mine.outcome != theirs.outcome
-        assert mine.measures["length"] == theirs.measures["length"]
+    plain_session = gym_session(f"{user_file}:make", gym={"rollout": "resets"})
+    for result, plain_result in zip(
+        session.train(0, quiet, quiet).envs, plain_session.train(0, quiet, quiet).envs, strict=True
+    ):
+        assert result.measures["env_return"] == plain_result.outcome
+        assert result.outcome != plain_result.outcome
+        assert result.measures["length"] == plain_result.measures["length"]
 
 
 ENDS = """
@@ -162,8 +164,8 @@ def random_actions(space: gymnasium.Space, *uniforms: float) -> tuple[np.ndarray
     codec = Codec(spaces.Box(-1.0, 1.0, (2,)), space)
     n_envs = len(uniforms)
     observation = np.zeros((n_envs, 2), dtype=np.float32)
-    shown = GymSeen(step=1, alive=np.ones(n_envs, dtype=bool), codec=codec, observation=observation)
-    decisions = RandomActions().decide(shown, np.repeat(np.array(uniforms)[:, None], codec.width, axis=1))
+    view = GymSeen(step=1, alive=np.ones(n_envs, dtype=bool), codec=codec, observation=observation)
+    decisions = RandomActions().decide(view, np.repeat(np.array(uniforms)[:, None], codec.width, axis=1))
     return decisions, codec.given(decisions)
 
 
@@ -178,17 +180,17 @@ def random_actions(space: gymnasium.Space, *uniforms: float) -> tuple[np.ndarray
 def test_random_actions_are_uniform_over_every_choice(
     space: gymnasium.Space, counts: list, last_choice: list[int]
 ) -> None:
-    decisions, given = random_actions(space, *(np.arange(600) + 0.5) / 600)
-    assert [np.unique(column, return_counts=True)[1].tolist() for column in given.T] == counts
-    assert decisions.tolist() == given.tolist()
+    decisions, given_actions = random_actions(space, *(np.arange(600) + 0.5) / 600)
+    assert [np.unique(column, return_counts=True)[1].tolist() for column in given_actions.T] == counts
+    assert decisions.tolist() == given_actions.tolist()
     assert random_actions(space, 1.0 - 2.0**-53)[0].tolist() == [last_choice]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 def test_random_actions_of_an_unbounded_box_are_normal(dtype: type) -> None:
-    decisions, given = random_actions(spaces.Box(-np.inf, np.inf, (1,), dtype), 0.001, 0.5, 0.999)
+    decisions, given_actions = random_actions(spaces.Box(-np.inf, np.inf, (1,), dtype), 0.001, 0.5, 0.999)
     assert decisions.ravel() == pytest.approx([-3.09, 0.0, 3.09], abs=0.01)
-    assert given.ravel() == pytest.approx(decisions.ravel(), abs=0.5)
+    assert given_actions.ravel() == pytest.approx(decisions.ravel(), abs=0.5)
 
 
 @pytest.mark.parametrize(("outcome", "controller", "copies"), [("", "ppo", 7), ("width", "ppo", 8), ("", "random", 0)])
@@ -234,9 +236,9 @@ def user_file(tmp_path: Path) -> Path:
 def test_environments_are_found_by_id_or_file(user_file: Path) -> None:
     assert maker("gym:CartPole-v1", as_it_is)().spec.id == "CartPole-v1"
     assert maker("gym:gymnasium:CartPole-v1", as_it_is)().spec.id == "CartPole-v1"
-    made = maker(f"{user_file}:make", as_it_is)()
-    unrepeatable = maker(f"{user_file}:Unrepeatable", as_it_is)()
-    assert made.observation_space.shape == unrepeatable.observation_space.shape == (2,)
+    made_env = maker(f"{user_file}:make", as_it_is)()
+    env_of_class = maker(f"{user_file}:Unrepeatable", as_it_is)()
+    assert made_env.observation_space.shape == env_of_class.observation_space.shape == (2,)
 
 
 @pytest.mark.parametrize(
@@ -260,9 +262,9 @@ def test_environments_are_found_by_id_or_file(user_file: Path) -> None:
     ],
 )
 def test_an_invalid_or_ambiguous_environment_is_refused_in_one_line(user_file: Path, name: str, complaint: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(complaint)) as refused:
+    with pytest.raises(ValueError, match=re.escape(complaint)) as refusal:
         maker(name.replace("OWN", str(user_file)), as_it_is)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(refusal.value)
 
 
 def test_a_module_registers_its_environments_when_it_is_imported(
@@ -297,8 +299,8 @@ def test_a_reward_receives_its_constants(user_file: Path) -> None:
         return reward_of(RewardSettings(mode=mode, params=params), as_it_is)(STEP).tolist()
 
     assert reward("env") == [0.5, 2.0]
-    unread = GymStep(FACTS.env_reward, lambda: pytest.fail("nobody reads facts"))
-    assert reward_of(RewardSettings(mode="env"), as_it_is)(unread) is FACTS.env_reward
+    step_without_facts = GymStep(FACTS.env_reward, lambda: pytest.fail("nobody reads facts"))
+    assert reward_of(RewardSettings(mode="env"), as_it_is)(step_without_facts) is FACTS.env_reward
     assert reward("reward") == [-1.0, -3.0]
     assert reward("weighted") == [1.0, 4.0]
     assert reward("weighted", weight=3) == [1.5, 6.0]
@@ -366,7 +368,7 @@ def test_constants_of_a_module_in_a_package_may_be_annotated(tmp_path: Path, in_
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "complaint"),
+    ("old_text", "new_text", "complaint"),
     [
         ("params: Params)", "params: Param)", r"of 'params' cannot be resolved: NameError: .*'Param' is not defined"),
         ("weight: float", "weight: GymFacts", r"of Params cannot be resolved: NameError: .*'GymFacts' is not defined"),
@@ -382,10 +384,10 @@ def test_constants_of_a_module_in_a_package_may_be_annotated(tmp_path: Path, in_
     ],
 )
 def test_type_checking_imports_are_refused_only_in_constants(
-    tmp_path: Path, old: str, new: str, complaint: str
+    tmp_path: Path, old_text: str, new_text: str, complaint: str
 ) -> None:
     assert typed_reward(tmp_path / "mine.py") == [1.0, 4.0]
     assert typed_reward(tmp_path / "mine.py", weight=3.0) == [1.5, 6.0]
-    with pytest.raises(ValueError, match=rf"reward mode '.*mine.py:typed': .*{complaint}") as refused:
-        typed_reward(tmp_path / "mine.py", TYPED.replace(old, new))
-    assert "\n" not in str(refused.value)
+    with pytest.raises(ValueError, match=rf"reward mode '.*mine.py:typed': .*{complaint}") as refusal:
+        typed_reward(tmp_path / "mine.py", TYPED.replace(old_text, new_text))
+    assert "\n" not in str(refusal.value)

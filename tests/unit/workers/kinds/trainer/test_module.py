@@ -72,7 +72,7 @@ def test_unknown_or_invalid_trainer_settings_are_refused(tmp_path: Path, values:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "complaint"),
+    ("old_text", "new_text", "complaint"),
     [
         (
             "def train(run)",
@@ -86,9 +86,9 @@ def test_unknown_or_invalid_trainer_settings_are_refused(tmp_path: Path, values:
         ("import esper_ab", "import esper_abc", "No module named 'esper_abc'"),
     ],
 )
-def test_a_file_that_is_not_a_trainer_is_refused(tmp_path: Path, old: str, new: str, complaint: str) -> None:
+def test_a_file_that_is_not_a_trainer_is_refused(tmp_path: Path, old_text: str, new_text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        load(tmp_path, WHOLE.replace(old, new))
+        load(tmp_path, WHOLE.replace(old_text, new_text))
 
 
 @pytest.mark.parametrize("value", [3, 3.0, np.float32(3), torch.tensor(3.0), np.array(3)])

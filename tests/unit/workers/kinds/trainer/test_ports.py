@@ -19,17 +19,17 @@ def test_concurrent_runs_have_different_free_ports() -> None:
 
 
 def test_a_port_in_use_is_not_claimed_by_another_run(monkeypatch) -> None:
-    with ports.claimed(COMMAND) as claimed:
-        port = claimed["port"]
+    with ports.claimed(COMMAND) as placeholders:
+        port = placeholders["port"]
         monkeypatch.setattr(ports, "PORTS", (port,))
         with pytest.raises(ValueError, match=r"no port .* is free for \{port\}"), ports.claimed(COMMAND):
             pass
     with socket.create_server(("127.0.0.1", port)), pytest.raises(ValueError, match="no port"), ports.claimed(COMMAND):
         pass
-    with ports.claimed(COMMAND) as claimed_again:
-        assert claimed_again["port"] == port
+    with ports.claimed(COMMAND) as second_placeholders:
+        assert second_placeholders["port"] == port
 
 
 def test_a_command_without_a_port_placeholder_claims_no_port() -> None:
-    with ports.claimed("python t.py {seed} {out}") as claimed:
-        assert not claimed
+    with ports.claimed("python t.py {seed} {out}") as placeholders:
+        assert not placeholders

@@ -7,20 +7,20 @@ from esper_ab.contracts.measures import Measure
 from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
 
 
-def measure(better: str = "higher", **ends: float) -> Measure:
-    return Measure(name="outcome", label="return", better=better, **ends)
+def measure(better_direction: str = "higher", **ends: float) -> Measure:
+    return Measure(name="outcome", label="return", better=better_direction, **ends)
 
 
-def problem_with(outcome: float, declared: Measure) -> str:
+def problem_with(outcome: float, declared_measure: Measure) -> str:
     try:
-        refuse_impossible([outcome], declared)
+        refuse_impossible([outcome], declared_measure)
     except ValueError as error:
         return str(error)
     return ""
 
 
 @pytest.mark.parametrize(
-    ("outcome", "declared"),
+    ("outcome", "declared_measure"),
     [
         (0.5, measure()),
         (-1e40, measure()),
@@ -30,12 +30,12 @@ def problem_with(outcome: float, declared: Measure) -> str:
         (1e308, measure("lower", high=9.0)),
     ],
 )
-def test_a_possible_outcome_is_accepted(outcome: float, declared: Measure) -> None:
-    assert problem_with(outcome, declared) == ""
+def test_a_possible_outcome_is_accepted(outcome: float, declared_measure: Measure) -> None:
+    assert problem_with(outcome, declared_measure) == ""
 
 
 @pytest.mark.parametrize(
-    ("outcome", "declared", "complaint"),
+    ("outcome", "declared_measure", "complaint"),
     [
         (
             0.5,
@@ -53,12 +53,12 @@ def test_a_possible_outcome_is_accepted(outcome: float, declared: Measure) -> No
         (-math.inf, measure("lower", low=0.0), "was -inf"),
     ],
 )
-def test_an_impossible_outcome_is_refused(outcome: float, declared: Measure, complaint: str) -> None:
-    assert re.search(complaint, problem_with(outcome, declared))
+def test_an_impossible_outcome_is_refused(outcome: float, declared_measure: Measure, complaint: str) -> None:
+    assert re.search(complaint, problem_with(outcome, declared_measure))
 
 
 @pytest.mark.parametrize(
-    ("observed", "declared", "margin", "refused"),
+    ("observed", "declared_measure", "margin", "is_refused"),
     [
         ((0.2, 0.9), measure(), 2.0, True),
         ((0.2, math.nan, 0.9), measure(low=0.0), 1.0, True),
@@ -70,10 +70,12 @@ def test_an_impossible_outcome_is_refused(outcome: float, declared: Measure, com
         ((), measure(), 2.0, False),
     ],
 )
-def test_a_margin_above_1_is_refused_for_outcomes_that_are_fractions(observed, declared, margin, refused) -> None:
-    if not refused:
-        refuse_other_unit(observed, declared, margin)
-        assert margin < 1.0 or not observed or max(observed) >= 1.0 or declared.high is not None
+def test_a_margin_above_1_is_refused_for_outcomes_that_are_fractions(
+    observed, declared_measure, margin, is_refused
+) -> None:
+    if not is_refused:
+        refuse_other_unit(observed, declared_measure, margin)
+        assert margin < 1.0 or not observed or max(observed) >= 1.0 or declared_measure.high is not None
         return
     with pytest.raises(ValueError, match=r"is larger than 1.* a wider range with --outcome-range LOW\.\.HIGH"):
-        refuse_other_unit(observed, declared, margin)
+        refuse_other_unit(observed, declared_measure, margin)

@@ -69,12 +69,12 @@ def test_a_rehearsal_classifies_a_trainer_by_repetition_and_resumption(
     tmp_path: Path, fault: str, expected: tuple[bool, str]
 ) -> None:
     whole = attempted(tmp_path, fault)
-    repeated = attempted(tmp_path, fault)
-    resumed = attempted(tmp_path, fault, first=1, state_file=str(tmp_path / "state0"), keep="")
-    without_training = attempted(tmp_path, fault, first=2, state_file=str(tmp_path / "state1"), keep="")
-    assert without_training.outcomes == (repeated.outcomes if expected[0] else without_training.outcomes)
-    assert behaviour(whole, repeated, resumed, without_training) == expected
-    assert behaviour(whole, repeated, None, without_training) == (expected[0], "anew")
+    repeated_attempt = attempted(tmp_path, fault)
+    resumed_attempt = attempted(tmp_path, fault, first=1, state_file=str(tmp_path / "state0"), keep="")
+    untrained_attempt = attempted(tmp_path, fault, first=2, state_file=str(tmp_path / "state1"), keep="")
+    assert untrained_attempt.outcomes == (repeated_attempt.outcomes if expected[0] else untrained_attempt.outcomes)
+    assert behaviour(whole, repeated_attempt, resumed_attempt, untrained_attempt) == expected
+    assert behaviour(whole, repeated_attempt, None, untrained_attempt) == (expected[0], "anew")
 
 
 def test_a_rehearsal_returns_all_facts_that_a_plan_needs(tmp_path: Path) -> None:
@@ -132,13 +132,16 @@ def test_a_trainer_that_exits_is_reported_with_the_line(tmp_path: Path) -> None:
 def test_a_command_is_rehearsed_with_the_variables_of_a_run(tmp_path: Path) -> None:
     command = trainers.shell_command(tmp_path)
     assert rehearse(trainers.question(command, tmp_path, threads=3)).problem == ""
-    rehearsed = trainers.variables(tmp_path)
+    rehearsal_variables = trainers.variables(tmp_path)
     spec = trainers.spec(command, tmp_path, {}, directory=tmp_path)
     spec = msgspec.structs.replace(spec, arithmetic=Arithmetic(threads=3))
     open_session(spec, tmp_path, "cpu", ("",)).train(0, lambda step: None, lambda step: None)
-    assert rehearsed == trainers.variables(tmp_path)
-    assert (rehearsed["OMP_NUM_THREADS"], rehearsed["MKL_NUM_THREADS"]) == ("3", "3")
-    assert (rehearsed["CUDA_VISIBLE_DEVICES"], rehearsed["CUBLAS_WORKSPACE_CONFIG"]) == ("", ":4096:8")
+    assert rehearsal_variables == trainers.variables(tmp_path)
+    assert (rehearsal_variables["OMP_NUM_THREADS"], rehearsal_variables["MKL_NUM_THREADS"]) == ("3", "3")
+    assert (rehearsal_variables["CUDA_VISIBLE_DEVICES"], rehearsal_variables["CUBLAS_WORKSPACE_CONFIG"]) == (
+        "",
+        ":4096:8",
+    )
 
 
 def see_gpus(monkeypatch: pytest.MonkeyPatch, uuids: str) -> None:

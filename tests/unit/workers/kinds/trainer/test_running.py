@@ -21,13 +21,15 @@ JSON = OutcomeSource("result.json", "return")
 def no_sign() -> None: ...
 
 
-def run(tmp_path: Path, code: str, *arguments: str, on_sign: Callable[[], None] = no_sign, key: str = "") -> str:
+def run(
+    tmp_path: Path, code: str, *arguments: str, on_sign_of_life: Callable[[], None] = no_sign, key: str = ""
+) -> str:
     """Run Python code as a script; what it wrote."""
     source = OutcomeSource("", key, "wandb") if key else JSON
     command = [sys.executable, "-c", code, *arguments]
     shell = users_shell.of_this_process()
     variables = running.environment(shell, source, tmp_path, {})
-    running.run_script(command, str(tmp_path), variables, (tmp_path, "run.log"), Watch(on_sign), shell)
+    running.run_script(command, str(tmp_path), variables, (tmp_path, "run.log"), Watch(on_sign_of_life), shell)
     return (tmp_path / "run.log").read_text()
 
 
@@ -52,9 +54,9 @@ def test_the_log_of_a_script_has_its_command_and_output(tmp_path: Path) -> None:
 )
 def test_a_failing_script_is_reported_with_its_last_lines(tmp_path: Path, code: str, complaint: str) -> None:
     (tmp_path / "run.log").write_text("of an earlier life\n")
-    with pytest.raises(running.ScriptFailed, match=f"(?s){complaint}") as failed:
+    with pytest.raises(running.ScriptFailed, match=f"(?s){complaint}") as failure:
         run(tmp_path, code.replace("FOLDER", repr(str(tmp_path))))
-    assert "earlier life" not in str(failed.value)
+    assert "earlier life" not in str(failure.value)
 
 
 def failed_in(folder: Path, root: Path, *words: str) -> str:
@@ -95,7 +97,7 @@ def test_a_script_is_working_while_any_of_its_processes_uses_the_cpu(
 ) -> None:
     """It ends when it has been told that a sign was given for it."""
     sign = tmp_path / "told"
-    run(tmp_path, *arguments, str(sign), on_sign=sign.touch)
+    run(tmp_path, *arguments, str(sign), on_sign_of_life=sign.touch)
     assert sign.exists()
 
 
@@ -103,12 +105,12 @@ def test_an_exception_in_the_callback_ends_the_script(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     code = f"import os, pathlib\npathlib.Path({str(pid)!r}).write_text(str(os.getpid()))\nwhile True: pass"
 
-    def cancelled() -> None:
+    def cancel() -> None:
         if pid.exists():
             raise InterruptedError("cancelled")
 
     with pytest.raises(InterruptedError):
-        run(tmp_path, code, on_sign=cancelled)
+        run(tmp_path, code, on_sign_of_life=cancel)
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
 
@@ -134,13 +136,13 @@ running.run_script(words, "/", {{}}, (Path({str(tmp_path)!r}), "run.log"), Watch
         [sys.executable, "-c", worker],
         {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    running = os.pidfd_open(int(fifo.read_text()))
+    script_descriptor = os.pidfd_open(int(fifo.read_text()))
     os.kill(pid, 9)
     os.waitpid(pid, 0)
     end = select.poll()
-    end.register(running, select.POLLIN)
+    end.register(script_descriptor, select.POLLIN)
     assert end.poll(30_000)
-    os.close(running)
+    os.close(script_descriptor)
 
 
 STEPS = """

@@ -72,12 +72,12 @@ def test_a_seed_without_effect_is_refused(seeds: list[Numbers], repeats: list[Nu
 
 def test_nearly_all_trainers_that_ignore_their_seed_are_detected_despite_rounding() -> None:
     """Sums of single-precision numbers in another order; three seeds, and one seed three times."""
-    doubtful = 0
+    doubtful_count = 0
     rng = random.Random(0)
     for _ in range(1000):
         numbers = [60.0 + rng.gauss(0.0, 1e-4) for _ in range(5)]
-        doubtful += is_in_doubt(runs(*numbers[:3]), runs(numbers[0], *numbers[3:]), OUTCOME)
-    assert doubtful > 980
+        doubtful_count += is_in_doubt(runs(*numbers[:3]), runs(numbers[0], *numbers[3:]), OUTCOME)
+    assert doubtful_count > 980
 
 
 @pytest.mark.parametrize(("values", "repeats"), [((60.0, 60.000001), True), ((60.0, 60.5), False)])

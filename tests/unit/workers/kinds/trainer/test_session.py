@@ -16,10 +16,12 @@ from workers.kinds.trainer.session import STATE_FORMAT, SavedState, TrainerSessi
 from workers.storage import durable
 
 
-def python(tmp_path: Path, settings: dict[str, Any], *, old: str = "", new: str = "", **changes: Any) -> TrainerSession:
-    """Of a trainer in which `new` stands for `old`."""
+def python(
+    tmp_path: Path, settings: dict[str, Any], *, old_text: str = "", new_text: str = "", **changes: Any
+) -> TrainerSession:
+    """Open a session of the trainer in which `new_text` replaces `old_text`."""
     path = Path(trainers.python_file(tmp_path))
-    path.write_text(path.read_text().replace(old, new) if old else path.read_text())
+    path.write_text(path.read_text().replace(old_text, new_text) if old_text else path.read_text())
     return open_session(trainers.spec(str(path), tmp_path, settings, **changes), tmp_path, "cpu", ("",))
 
 
@@ -39,38 +41,45 @@ def test_a_trainer_run_has_a_record_per_point(tmp_path: Path) -> None:
     outcomes = [point.envs[0].outcome for point in points]
     assert outcomes == sorted(outcomes)
     assert [point.envs[0].measures for point in points] == [{"loss_train": -outcome} for outcome in outcomes]
-    assert [played.result.outcome for played in evaluation.episodes] == [outcomes[-1]] * 3
+    assert [episode.result.outcome for episode in evaluation.episodes] == [outcomes[-1]] * 3
     assert (tmp_path / "policies/a/0.pt").is_file()
 
 
 @pytest.mark.parametrize("resume_point", [1, 2, 3])
 def test_a_trainer_run_resumed_at_any_point_gives_the_same_records(tmp_path: Path, resume_point: int) -> None:
     whole = trained(python(tmp_path, {}), tmp_path)
-    interrupted = python(tmp_path, {})
+    first_session = python(tmp_path, {})
     for point in range(resume_point):
-        interrupted.train(point, quiet, quiet)
-    checkpoint = interrupted.checkpoint()
+        first_session.train(point, quiet, quiet)
+    checkpoint = first_session.checkpoint()
     assert checkpoint is not None
-    resumed = python(tmp_path, {})
-    resumed.resume_from(checkpoint)
-    assert [record.digest for record in trained(resumed, tmp_path, resume_point)] == [
+    resumed_session = python(tmp_path, {})
+    resumed_session.resume_from(checkpoint)
+    assert [record.digest for record in trained(resumed_session, tmp_path, resume_point)] == [
         record.digest for record in whole[resume_point:]
     ]
 
 
 def test_a_foreign_checkpoint_of_a_trainer_is_refused(tmp_path: Path) -> None:
     session = python(tmp_path, {})
-    saved = SavedState(format=STATE_FORMAT, point=2, state=b"no state of a trainer")
-    older = SavedState(format=STATE_FORMAT - 1, point=2, state=b"")
-    for foreign in (msgspec.msgpack.encode(saved), msgspec.msgpack.encode(older), b"", b"no checkpoint"):
+    saved_state = SavedState(format=STATE_FORMAT, point=2, state=b"no state of a trainer")
+    older_state = SavedState(format=STATE_FORMAT - 1, point=2, state=b"")
+    for foreign_bytes in (
+        msgspec.msgpack.encode(saved_state),
+        msgspec.msgpack.encode(older_state),
+        b"",
+        b"no checkpoint",
+    ):
         with pytest.raises(durable.FOREIGN):
-            session.resume_from(foreign)
+            session.resume_from(foreign_bytes)
     assert session.checkpoint() is None
 
 
 def test_a_state_that_could_not_be_saved_is_not_evaluated(tmp_path: Path) -> None:
     """On a full disk the evaluation is asked for again and again; what the user's code does is done once."""
-    session = python(tmp_path, {}, old="def evaluate(run, state):", new="def evaluate(run, state):\n    run.alive(9)")
+    session = python(
+        tmp_path, {}, old_text="def evaluate(run, state):", new_text="def evaluate(run, state):\n    run.alive(9)"
+    )
     steps = list[int]()
     for point in range(3):
         session.train(point, quiet, quiet)
@@ -85,11 +94,11 @@ def test_a_state_that_could_not_be_saved_is_not_evaluated(tmp_path: Path) -> Non
 
 
 def test_digests_of_trainer_runs_depend_on_settings_and_seed(tmp_path: Path) -> None:
-    explicit = trained(python(tmp_path, {"lr": 0.1}), tmp_path)
+    explicit_records = trained(python(tmp_path, {"lr": 0.1}), tmp_path)
     by_default = trained(python(tmp_path, {}), tmp_path)
     other_seed = trained(python(tmp_path, {}, rng_seed=1), tmp_path)
-    assert [record.digest for record in explicit] == [record.digest for record in by_default]
-    assert not {record.digest for record in explicit} & {record.digest for record in other_seed}
+    assert [record.digest for record in explicit_records] == [record.digest for record in by_default]
+    assert not {record.digest for record in explicit_records} & {record.digest for record in other_seed}
 
 
 def test_a_trainer_without_resumption_has_a_checkpoint_only_at_its_end(tmp_path: Path) -> None:
@@ -142,10 +151,10 @@ def test_a_run_that_differs_from_its_plan_fails(tmp_path: Path, changes: dict[st
 
 def test_the_outcome_of_a_command_is_read_from_the_files_of_its_script(tmp_path: Path) -> None:
     point, evaluation = trained(scripted(tmp_path, "3"), tmp_path)
-    repeated, _ = trained(scripted(tmp_path, "3"), tmp_path)
+    repeated_point, _ = trained(scripted(tmp_path, "3"), tmp_path)
     assert 3.0 < point.envs[0].outcome < 4.0
-    assert [played.result.outcome for played in evaluation.episodes] == [point.envs[0].outcome]
-    assert repeated.digest == point.digest
+    assert [episode.result.outcome for episode in evaluation.episodes] == [point.envs[0].outcome]
+    assert repeated_point.digest == point.digest
     lines = (tmp_path / "logs/a-0.log").read_text().splitlines()
     assert [line for line in lines if not line.startswith("$ ")] == ["training with 3"] * 2
     assert [path.name for path in (tmp_path / "runs/a-0/out").iterdir()] == ["r.json"]
@@ -156,9 +165,9 @@ def test_evaluating_a_command_does_not_run_the_script_again(tmp_path: Path) -> N
     record = session.train(0, quiet, quiet)
     checkpoint = session.checkpoint()
     assert checkpoint is not None
-    resumed = scripted(tmp_path, "3")
-    resumed.resume_from(checkpoint)
-    assert resumed.evaluate(tmp_path, quiet).episodes[0].result.outcome == record.envs[0].outcome
+    resumed_session = scripted(tmp_path, "3")
+    resumed_session.resume_from(checkpoint)
+    assert resumed_session.evaluate(tmp_path, quiet).episodes[0].result.outcome == record.envs[0].outcome
 
 
 def test_a_failed_or_edited_script_is_an_error(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class BanditEnvironments:
         """Return the expected payment of the pulled arms in percent, and the share of the best arm."""
         arms = np.stack(self._arms)  # [steps, E]
         expected = 100.0 * self._chances[arms].mean(axis=0)
-        best = 100.0 * (arms == len(self._chances) - 1).mean(axis=0)
+        best_shares = 100.0 * (arms == len(self._chances) - 1).mean(axis=0)
         episodes = [
             EnvEpisode(
                 env=env,
@@ -68,7 +68,7 @@ class BanditEnvironments:
                 outcome=float(expected[env]),
                 reward_sum=None,
                 failed=False,
-                measures={"best_arm": float(best[env])},
+                measures={"best_arm": float(best_shares[env])},
             )
             for env, device in enumerate(self._devices)
         ]
@@ -83,6 +83,6 @@ class BanditEnvironments:
         return all_false(self.n_envs)
 
     def _seen(self) -> BanditSeen:
-        pulls = len(self._arms)
-        alive = all_true(self.n_envs) if pulls < self._steps else all_false(self.n_envs)
-        return BanditSeen(step=pulls + 1, alive=alive, observation=self._paid.copy())
+        pull_count = len(self._arms)
+        alive_mask = all_true(self.n_envs) if pull_count < self._steps else all_false(self.n_envs)
+        return BanditSeen(step=pull_count + 1, alive=alive_mask, observation=self._paid.copy())

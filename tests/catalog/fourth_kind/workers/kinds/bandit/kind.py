@@ -69,8 +69,8 @@ class RandomPulls(Controller[BanditSeen]):
     def decide(self, view: BanditSeen, uniforms: Floats) -> Ints:
         """Return an arm per environment, [E, 1]."""
         arms = view.observation.shape[1]
-        pulls: Ints = np.minimum((uniforms * arms).astype(np.int64), arms - 1)
-        return pulls
+        arms_pulled: Ints = np.minimum((uniforms * arms).astype(np.int64), arms - 1)
+        return arms_pulled
 
 
 class Bandit(Kind):

@@ -35,38 +35,40 @@ def test_each_row_of_a_bank_behaves_like_a_bank_of_one() -> None:
     """Random growth over a whole episode: the same decisions, stages and accuracies, environment by environment."""
     steps = 12
     n_envs = 5
-    many = make_env(n_envs, steps)
-    all_results = play(many, paths_below(RngPath(3), n_envs), random_decider(many), {}, Stopwatch(), lambda _: None)
-    assert many.lifecycle.germinated.sum() > n_envs
+    large_env = make_env(n_envs, steps)
+    all_results = play(
+        large_env, paths_below(RngPath(3), n_envs), random_decider(large_env), {}, Stopwatch(), lambda _: None
+    )
+    assert large_env.lifecycle.germinated.sum() > n_envs
     for env in range(n_envs):
-        single = make_env(1, steps)
+        single_env = make_env(1, steps)
         single_result = play(
-            single, [RngPath(3) / "env" / env], random_decider(single), {}, Stopwatch(), lambda _: None
+            single_env, [RngPath(3) / "env" / env], random_decider(single_env), {}, Stopwatch(), lambda _: None
         )
-        assert np.array_equal(single.lifecycle.table.stage[0], many.lifecycle.table.stage[env])
-        mine = all_results.envs[env]
-        theirs = single_result.envs[0]
-        assert theirs.outcome == pytest.approx(mine.outcome, abs=1e-9)
-        assert theirs.measures == pytest.approx(mine.measures, rel=1e-9)
+        assert np.array_equal(single_env.lifecycle.table.stage[0], large_env.lifecycle.table.stage[env])
+        batch_result = all_results.envs[env]
+        alone_result = single_result.envs[0]
+        assert alone_result.outcome == pytest.approx(batch_result.outcome, abs=1e-9)
+        assert alone_result.measures == pytest.approx(batch_result.measures, rel=1e-9)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_training_some_rows_does_not_change_other_rows(kernel: HostKernel) -> None:
     """Other environments, a seed that blends out, and one that has only germinated and is not in the forward pass."""
-    (bank, table, split), (untrained, *_) = (crowded(DIGITS, CPU, 53, kernel=kernel) for _ in range(2))
+    (bank, table, split), (untrained_bank, *_) = (crowded(DIGITS, CPU, 53, kernel=kernel) for _ in range(2))
     table.stage[[2, 6], 0], table.alpha[6, 0] = (Stage.GERMINATED, Stage.BLENDING), 0.5
     assert table.frozen[6, 0]
     trained = np.array([2, 6])
     for _ in range(3):
         bank.train_epoch(table, trained, split, orders(2, 53))
-    assert equal_to_the_bit(bank, untrained, np.delete(ROWS, trained))
+    assert equal_to_the_bit(bank, untrained_bank, np.delete(ROWS, trained))
     for row in trained:
         seeds, untrained_seeds = (
-            bank_of_both._seeds[0, int(table.blueprint[row, 0])] for bank_of_both in (bank, untrained)
+            bank_of_both._seeds[0, int(table.blueprint[row, 0])] for bank_of_both in (bank, untrained_bank)
         )
         assert torch.equal(seeds.values[row], untrained_seeds.values[row])
         assert torch.equal(seeds.momentum[row], untrained_seeds.momentum[row])
-        assert not torch.equal(bank.host.values[row], untrained.host.values[row])
+        assert not torch.equal(bank.host.values[row], untrained_bank.host.values[row])
 
 
 def test_every_ablation_equals_a_bank_without_the_seed_module() -> None:
@@ -80,14 +82,16 @@ def test_every_ablation_equals_a_bank_without_the_seed_module() -> None:
         plant(bank, table, env, slot, blueprint, alpha=alpha, algorithm=algorithm)
     data = device_data(torch.float64)
     bank.train_epoch(table, np.arange(3), data.train, orders(3, SAMPLES))
-    fused = bank.measure(table, np.arange(3), data.validation, ablate=True)
-    for key, accuracy in zip(fused.plan.keys.tolist(), fused.accuracy.tolist(), strict=True):
+    ablated_pass = bank.measure(table, np.arange(3), data.validation, ablate=True)
+    for key, accuracy in zip(ablated_pass.plan.keys.tolist(), ablated_pass.accuracy.tolist(), strict=True):
         env = key >> 2
         code = key & 3
-        cut = copy.deepcopy(table)
-        cut.alpha[env] = [alpha if code >> slot & 1 else 0.0 for slot, alpha in enumerate(table.alpha[env])]
-        measured_alone = bank.measure(cut, np.array([env]), data.validation, ablate=False)
-        assert measured_alone.accuracy[0] == accuracy
+        table_without_seeds = copy.deepcopy(table)
+        table_without_seeds.alpha[env] = [
+            alpha if code >> slot & 1 else 0.0 for slot, alpha in enumerate(table.alpha[env])
+        ]
+        separate_pass = bank.measure(table_without_seeds, np.array([env]), data.validation, ablate=False)
+        assert separate_pass.accuracy[0] == accuracy
 
 
 def test_an_identity_module_contributes_exactly_zero() -> None:
@@ -98,14 +102,14 @@ def test_an_identity_module_contributes_exactly_zero() -> None:
 
 
 def test_measuring_a_bank_does_not_change_it() -> None:
-    (bank, table, split), (untouched, *_) = (crowded(TASK, CPU, 64, torch.float64) for _ in range(2))
-    first, repeated = (bank.measure(table, ROWS, split, ablate=True) for _ in range(2))
-    assert np.array_equal(first.accuracy, repeated.accuracy)
-    assert equal_to_the_bit(bank, untouched)
+    (bank, table, split), (unmeasured_bank, *_) = (crowded(TASK, CPU, 64, torch.float64) for _ in range(2))
+    first_pass, second_pass = (bank.measure(table, ROWS, split, ablate=True) for _ in range(2))
+    assert np.array_equal(first_pass.accuracy, second_pass.accuracy)
+    assert equal_to_the_bit(bank, unmeasured_bank)
     # Evaluation mode: a sample's logits do not depend on its companions, so the loss of halves averages to the whole.
-    halves = [DeviceSplit(split.x[cut], split.y[cut]) for cut in (slice(0, 32), slice(32, None))]
+    halves = [DeviceSplit(split.x[rows], split.y[rows]) for rows in (slice(0, 32), slice(32, None))]
     loss_of_first_half, loss_of_second_half = (bank.measure(table, ROWS, part, ablate=False).loss for part in halves)
-    assert (loss_of_first_half + loss_of_second_half) / 2 == pytest.approx(first.loss, rel=1e-9)
+    assert (loss_of_first_half + loss_of_second_half) / 2 == pytest.approx(first_pass.loss, rel=1e-9)
 
 
 def test_measured_losses_equal_those_of_a_plain_network() -> None:

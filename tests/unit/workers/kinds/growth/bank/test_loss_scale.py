@@ -25,21 +25,23 @@ def scales_of(*values: float) -> LossScales:
 def test_the_loss_scale_of_every_environment_equals_that_of_a_grad_scaler() -> None:
     """Through overflows, and through growth after 2000 steps without one."""
     overflows = {0: {5}, 1: {0, 1, 700, 2600}, 2: set()}  # environment -> steps
-    mine = LossScales.fresh(len(overflows), torch.zeros(()))
+    loss_scales = LossScales.fresh(len(overflows), torch.zeros(()))
     parameters = [torch.zeros(1, requires_grad=True) for _ in overflows]
     optimisers = [torch.optim.SGD([parameter_of_one], lr=1.0) for parameter_of_one in parameters]
-    theirs = [torch.amp.GradScaler("cpu") for _ in overflows]
+    grad_scalers = [torch.amp.GradScaler("cpu") for _ in overflows]
     for step in range(4200):
-        overflowed = [step in steps for steps in overflows.values()]
-        mine.update(torch.tensor(overflowed)[:, None])
-        for parameter, optimiser, scaler, infinite in zip(parameters, optimisers, theirs, overflowed, strict=True):
+        overflow_flags = [step in steps for steps in overflows.values()]
+        loss_scales.update(torch.tensor(overflow_flags)[:, None])
+        for parameter, optimiser, scaler, is_infinite in zip(
+            parameters, optimisers, grad_scalers, overflow_flags, strict=True
+        ):
             scaler.scale(torch.zeros(()))  # creates its scale
-            parameter.grad = torch.tensor([float("inf") if infinite else 0.0])
+            parameter.grad = torch.tensor([float("inf") if is_infinite else 0.0])
             scaler.step(optimiser)
             scaler.update()
-        assert mine.scale[:, 0].tolist() == [scaler.get_scale() for scaler in theirs]
-    assert mine.scale[2, 0] == 4 * INITIAL_SCALE
-    assert mine.scale[0, 0] == 2 * INITIAL_SCALE
+        assert loss_scales.scale[:, 0].tolist() == [scaler.get_scale() for scaler in grad_scalers]
+    assert loss_scales.scale[2, 0] == 4 * INITIAL_SCALE
+    assert loss_scales.scale[0, 0] == 2 * INITIAL_SCALE
 
 
 def parts_of(bank: Bank, env: int) -> list[torch.Tensor]:
@@ -48,8 +50,8 @@ def parts_of(bank: Bank, env: int) -> list[torch.Tensor]:
     return [part.clone() for stack in stacks for part in (stack.values[env], stack.momentum[env])]
 
 
-def equal(mine: list[torch.Tensor], theirs: list[torch.Tensor]) -> bool:
-    return all(torch.equal(part, other_part) for part, other_part in zip(mine, theirs, strict=True))
+def equal(parts: list[torch.Tensor], other_parts: list[torch.Tensor]) -> bool:
+    return all(torch.equal(part, other_part) for part, other_part in zip(parts, other_parts, strict=True))
 
 
 def trained(scales: dict[int, float], steps: int = 1) -> tuple[Bank, list[list[torch.Tensor]]]:
@@ -64,18 +66,20 @@ def trained(scales: dict[int, float], steps: int = 1) -> tuple[Bank, list[list[t
     return bank, parts_before
 
 
-@pytest.mark.parametrize("overflowing", [(0,), (6,), (ENVS - 1,), (1, 4, 10)])  # 6 has a frozen seed, the last has none
+@pytest.mark.parametrize(
+    "overflow_steps", [(0,), (6,), (ENVS - 1,), (1, 4, 10)]
+)  # 6 has a frozen seed, the last has none
 def test_an_overflow_skips_only_the_step_of_its_environment(
-    overflowing: tuple[int, ...],
+    overflow_steps: tuple[int, ...],
 ) -> None:
     """Its host and seeds keep parameters and momentum, and its scale alone is halved."""
-    clean, _ = trained({})
-    bank, parts_before = trained(dict.fromkeys(overflowing, HUGE))
+    clean_bank, _ = trained({})
+    bank, parts_before = trained(dict.fromkeys(overflow_steps, HUGE))
     assert bank.loss_scales is not None
     for env in range(ENVS):
-        overflowed = env in overflowing
+        overflowed = env in overflow_steps
         assert equal(parts_of(bank, env), parts_before[env]) == overflowed
-        assert equal(parts_of(bank, env), parts_of(clean, env)) != overflowed
+        assert equal(parts_of(bank, env), parts_of(clean_bank, env)) != overflowed
         assert bank.loss_scales.scale[env, 0] == (HUGE / 2 if overflowed else SMALL)
         assert bank.loss_scales.finite_steps[env, 0] == (0 if overflowed else 1)
 
@@ -126,37 +130,37 @@ def two_loans() -> tuple[list[Borrowed], list[Places]]:
     return [hosts, seeds], [Places.of(torch.arange(3), 3), Places.of(torch.tensor([2, 0]), 3)]
 
 
-@pytest.mark.parametrize("bad", [float("inf"), float("-inf"), float("nan")])
+@pytest.mark.parametrize("bad_number", [float("inf"), float("-inf"), float("nan")])
 @pytest.mark.parametrize(
-    ("loan", "row", "skipping"),
+    ("loan", "row", "skipped_envs"),
     [(0, 1, {1}), (1, 1, {0}), (1, 0, set())],
     ids=["a host's", "a seed's", "a frozen seed's"],
 )
 def test_one_non_finite_number_in_a_gradient_skips_the_step(
-    loan: int, row: int, skipping: set[int], bad: float
+    loan: int, row: int, skipped_envs: set[int], bad_number: float
 ) -> None:
-    loans, places = two_loans()
-    scaling = Scaling(scales_of(8.0, 4.0, 2.0), loans, places)
+    loans, env_places = two_loans()
+    scaling = Scaling(scales_of(8.0, 4.0, 2.0), loans, env_places)
     grads = [torch.ones(3, 4), torch.ones(2, 5)]
-    grads[loan][row, 2] = bad
+    grads[loan][row, 2] = bad_number
     hosts, seeds = scaling.unscale(grads)
-    assert hosts[:, 0].tolist() == [env not in skipping for env in range(3)]
-    assert seeds[:, 0].tolist() == [env not in skipping for env in (2, 0)]
-    expected = [scale / 2 if env in skipping else scale for env, scale in enumerate((8.0, 4.0, 2.0))]
+    assert hosts[:, 0].tolist() == [env not in skipped_envs for env in range(3)]
+    assert seeds[:, 0].tolist() == [env not in skipped_envs for env in (2, 0)]
+    expected = [scale / 2 if env in skipped_envs else scale for env, scale in enumerate((8.0, 4.0, 2.0))]
     assert scaling.scales.scale[:, 0].tolist() == expected
 
 
 def test_gradients_are_divided_by_the_scale_of_their_environment() -> None:
-    loans, places = two_loans()
+    loans, env_places = two_loans()
     grads = [torch.ones(3, 4), torch.ones(2, 5)]
-    Scaling(scales_of(8.0, 4.0, 2.0), loans, places).unscale(grads)
+    Scaling(scales_of(8.0, 4.0, 2.0), loans, env_places).unscale(grads)
     assert grads[0][:, 0].tolist() == [1 / 8, 1 / 4, 1 / 2]
     assert grads[1][:, 0].tolist() == [1 / 2, 1 / 8]
 
 
 def test_a_non_finite_step_at_the_smallest_scale_is_applied() -> None:
-    loans, places = two_loans()
-    scaling = Scaling(scales_of(LEAST_SCALE, 2.0, 2.0), loans, places)
+    loans, env_places = two_loans()
+    scaling = Scaling(scales_of(LEAST_SCALE, 2.0, 2.0), loans, env_places)
     hosts, _ = scaling.unscale([torch.full((3, 4), float("nan")), torch.ones(2, 5)])
     assert hosts[:, 0].tolist() == [True, False, False]
     assert scaling.scales.scale[:, 0].tolist() == [LEAST_SCALE, LEAST_SCALE, LEAST_SCALE]
@@ -182,8 +186,8 @@ def test_a_new_episode_begins_with_new_scales() -> None:
 
 def test_a_run_in_float16_resumes_bit_identically() -> None:
     """From a checkpoint that went through bytes; scales begin anew with the hosts of an episode."""
-    whole, first, second = (make_session(growth={"batch_size": 64, "amp": "fp16"}) for _ in range(3))
+    whole, first_session, resumed_session = (make_session(growth={"batch_size": 64, "amp": "fp16"}) for _ in range(3))
     expected = [whole.train(episode, quiet, quiet).digest for episode in (0, 1)]
-    begun = first.train(0, quiet, quiet).digest
-    second.resume(state_bytes.from_bytes(state_bytes.to_bytes(first.state())))
-    assert [begun, second.train(1, quiet, quiet).digest] == expected
+    first_digest = first_session.train(0, quiet, quiet).digest
+    resumed_session.resume(state_bytes.from_bytes(state_bytes.to_bytes(first_session.state())))
+    assert [first_digest, resumed_session.train(1, quiet, quiet).digest] == expected

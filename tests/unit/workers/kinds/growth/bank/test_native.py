@@ -25,8 +25,8 @@ CPU = torch.device("cpu")
 ROWS = np.arange(ENVS)
 
 
-def unexplained(tested: Case, width: str) -> list[str]:
-    return [str(comparison) for comparison in compared(tested, width) if comparison.kind == "UNEXPLAINED"]
+def unexplained(tested_cases: Case, width: str) -> list[str]:
+    return [str(comparison) for comparison in compared(tested_cases, width) if comparison.kind == "UNEXPLAINED"]
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_batch_norm_of_a_single_value_has_no_gradient(width: str) -> None:
         small_case.bank.host.momentum.zero_()
         small_case.bank._rule = msgspec.structs.replace(small_case.bank._rule, weight_decay=0.0)
         for trained in (small_case.by_kernel(width), small_case.by_torch(), small_case.in_float64()):
-            first_level = 4 * 2 + 2 * 4  # kernel, gain and bias of level 0: behind it comes the single pixel
-            assert torch.count_nonzero(trained.bank.host.momentum[:, :first_level]) == 0
-            assert torch.count_nonzero(trained.bank.host.momentum[:, first_level:]) > 0
+            first_level_width = 4 * 2 + 2 * 4  # kernel, gain and bias of level 0: behind it comes the single pixel
+            assert torch.count_nonzero(trained.bank.host.momentum[:, :first_level_width]) == 0
+            assert torch.count_nonzero(trained.bank.host.momentum[:, first_level_width:]) > 0
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -80,13 +80,15 @@ def test_an_epoch_with_a_last_batch_of_one_sample_equals_torch(
 @pytest.mark.parametrize("width", WIDTHS)
 def test_running_variances_are_accurate_even_if_the_mean_changes_greatly(width: str) -> None:
     """Batches of one image each, some dark and some a hundred thousand times brighter: variances as torch has them."""
-    dark = bare(levels=1, pools=0, kernel=1, side=4, batch=1, samples=8)
+    dark_case = bare(levels=1, pools=0, kernel=1, side=4, batch=1, samples=8)
     centres = torch.tensor([0.0, 1e5] * 4)[:, None, None, None]
-    bright = replace(dark, split=DeviceSplit(dark.split.x + centres, dark.split.y), order=np.stack([np.arange(8)] * 2))
-    variance = bright.in_float64().bank.statistics[0].var
+    bright_case = replace(
+        dark_case, split=DeviceSplit(dark_case.split.x + centres, dark_case.split.y), order=np.stack([np.arange(8)] * 2)
+    )
+    variance = bright_case.in_float64().bank.statistics[0].var
     by_torch, by_kernel = (
         float((trained.bank.statistics[0].var / variance - 1.0).abs().max())
-        for trained in (bright.by_torch(), bright.by_kernel(width))
+        for trained in (bright_case.by_torch(), bright_case.by_kernel(width))
     )
     assert by_kernel < 10.0 * max(by_torch, 1e-6)
 
@@ -124,10 +126,10 @@ def banks(kernel: str) -> tuple[Bank, SeedTable, DeviceSplit]:
 
 
 def test_all_vector_widths_with_fused_arithmetic_give_bit_identical_results() -> None:
-    fused = [width for width in WIDTHS if width != "native-generic"]
-    if len(fused) < 2:
+    fused_widths = [width for width in WIDTHS if width != "native-generic"]
+    if len(fused_widths) < 2:
         pytest.skip("this processor runs one width")
-    trained = [banks(width) for width in fused]
+    trained = [banks(width) for width in fused_widths]
     assert equal_to_the_bit(trained[0][0], trained[1][0])
     measurements = [bank.measure(table, ROWS, split, ablate=True) for bank, table, split in trained]
     assert np.array_equal(measurements[0].loss, measurements[1].loss)
@@ -137,14 +139,16 @@ def test_all_vector_widths_with_fused_arithmetic_give_bit_identical_results() ->
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_vector_width_computes_the_results_of_torch(width: str) -> None:
     """After eight steps, in some of which a near tie may go the other way; and validation of the same hosts."""
-    (mine, table, split) = banks(width)
-    (theirs, *_) = banks("torch")
-    pairs = list(zip(all_tensors(mine), all_tensors(theirs), strict=True))
-    agree = [all(torch.allclose(a[row], b[row], rtol=1e-3, atol=2e-4) for a, b in pairs) for row in range(ENVS)]
-    assert sum(agree) > ENVS - 4
+    (kernel_bank, table, split) = banks(width)
+    (torch_bank, *_) = banks("torch")
+    pairs = list(zip(all_tensors(kernel_bank), all_tensors(torch_bank), strict=True))
+    row_agreements = [
+        all(torch.allclose(a[row], b[row], rtol=1e-3, atol=2e-4) for a, b in pairs) for row in range(ENVS)
+    ]
+    assert sum(row_agreements) > ENVS - 4
     for parameter, torch_parameter in pairs:
         torch_parameter.copy_(parameter)
-    by_torch, by_kernel = (bank.measure(table, ROWS, split, ablate=True) for bank in (theirs, mine))
+    by_torch, by_kernel = (bank.measure(table, ROWS, split, ablate=True) for bank in (torch_bank, kernel_bank))
     assert np.abs(by_torch.accuracy - by_kernel.accuracy).max() <= 100.0 / 53 + 1e-9  # a near tie of two classes
     assert (by_torch.accuracy == by_kernel.accuracy).mean() > 0.95
     assert by_kernel.loss == pytest.approx(by_torch.loss, rel=1e-5)
@@ -156,28 +160,28 @@ def test_results_of_a_row_do_not_depend_on_other_rows_or_threads() -> None:
     trained_together, table, split = banks(WIDTHS[0])
     torch.set_num_threads(2)
     assert equal_to_the_bit(trained_together, banks(WIDTHS[0])[0])
-    trained_apart, *_ = crowded(DIGITS, CPU, 53, kernel=WIDTHS[0])
+    partial_bank, *_ = crowded(DIGITS, CPU, 53, kernel=WIDTHS[0])
     order = orders(ENVS, 53)
     for rows in (np.array([14, 3]), np.delete(ROWS, [3, 14])):
         for _ in range(2):
-            trained_apart.train_epoch(table, rows, split, order[rows])
-    assert equal_to_the_bit(trained_together, trained_apart)
+            partial_bank.train_epoch(table, rows, split, order[rows])
+    assert equal_to_the_bit(trained_together, partial_bank)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e30])
 @pytest.mark.parametrize("part", ["host", "seed"])
 def test_a_non_finite_parameter_affects_only_its_row(value: float, part: str) -> None:
     """In a host, or in a seed in any slot and stage; the memory that it went through is clean afterwards."""
-    (clean, table, split), (broken, *_) = (crowded(DIGITS, CPU, 53, kernel=WIDTHS[0]) for _ in range(2))
+    (clean_bank, table, split), (broken_bank, *_) = (crowded(DIGITS, CPU, 53, kernel=WIDTHS[0]) for _ in range(2))
     env = 5
-    stack = broken.host if part == "host" else broken._seeds[0, int(table.blueprint[env, 0])]
+    stack = broken_bank.host if part == "host" else broken_bank._seeds[0, int(table.blueprint[env, 0])]
     stack.values[env, :8] = value
     clean_losses, broken_losses = (
-        bank.train_epoch(table, ROWS, split, orders(ENVS, 53))[0] for bank in (clean, broken)
+        bank.train_epoch(table, ROWS, split, orders(ENVS, 53))[0] for bank in (clean_bank, broken_bank)
     )
-    validation_losses = broken.measure(table, ROWS, split, ablate=True).loss
+    validation_losses = broken_bank.measure(table, ROWS, split, ablate=True).loss
     assert not np.isfinite(broken_losses[env]) or not np.isfinite(validation_losses[env]) or abs(value) == 1e30
-    others = np.delete(ROWS, env)
-    assert np.array_equal(clean_losses[others], broken_losses[others])
-    assert np.isfinite(validation_losses[others]).all()
-    assert equal_to_the_bit(clean, broken, others)
+    other_rows = np.delete(ROWS, env)
+    assert np.array_equal(clean_losses[other_rows], broken_losses[other_rows])
+    assert np.isfinite(validation_losses[other_rows]).all()
+    assert equal_to_the_bit(clean_bank, broken_bank, other_rows)

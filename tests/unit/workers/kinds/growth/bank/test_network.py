@@ -63,17 +63,17 @@ def test_a_level_computes_convolution_norm_pooling_and_relu(
     x = random(6, side, side, 1 if shared else HOSTS, 3, rng_seed=4)
     y = level_forward(x, p, spec, 0, moments, training=training)
     images = x.expand(-1, -1, -1, HOSTS, -1).permute(3, 0, 4, 1, 2)
-    found = [
+    outputs = [
         plain(
             images[n], [leaf[n] for leaf in leaves], expected_moments.mean[n], expected_moments.var[n], pools, training
         )
         for n in range(HOSTS)
     ]
-    expected = torch.stack(found).permute(1, 3, 4, 0, 2)
+    expected = torch.stack(outputs).permute(1, 3, 4, 0, 2)
     torch.testing.assert_close(y, expected, rtol=1e-10, atol=1e-10)
     g = random(*y.shape, rng_seed=9)
-    found, theirs = (torch.autograd.grad(out, leaves, g) for out in (y, expected))
-    torch.testing.assert_close(found, theirs, rtol=1e-8, atol=1e-8)
+    outputs, expected_grads = (torch.autograd.grad(output, leaves, g) for output in (y, expected))
+    torch.testing.assert_close(outputs, expected_grads, rtol=1e-8, atol=1e-8)
     torch.testing.assert_close([moments.mean, moments.var], [expected_moments.mean, expected_moments.var])
 
 
@@ -100,28 +100,34 @@ def grown(name: str, count: int) -> SeedGroup:
 
 @settings(max_examples=60)
 @given(
-    held=st.dictionaries(st.sampled_from(sorted(BLUEPRINTS)), st.lists(SEEDS, min_size=1, max_size=3), min_size=1),
+    seeds_by_blueprint=st.dictionaries(
+        st.sampled_from(sorted(BLUEPRINTS)), st.lists(SEEDS, min_size=1, max_size=3), min_size=1
+    ),
     side=st.sampled_from([1, 2, 4]),
     size=st.sampled_from([0.1, 1.0, 10.0]),
     all_rows=st.booleans(),
     on_cpu=st.booleans(),
 )
 def test_joining_several_seed_modules_equals_joining_them_one_by_one(
-    held: dict[str, list[tuple[Stage, float, Algorithm]]], side: int, size: float, all_rows: bool, on_cpu: bool
+    seeds_by_blueprint: dict[str, list[tuple[Stage, float, Algorithm]]],
+    side: int,
+    size: float,
+    all_rows: bool,
+    on_cpu: bool,
 ) -> None:
     """Features, their gradient and those of all parameters; rows without a seed are what they were, to the bit."""
-    seeds = [seed for seed_list in held.values() for seed in seed_list]
+    seeds = [seed for seed_list in seeds_by_blueprint.values() for seed in seed_list]
     n = len(seeds)
     rows = list(range(n)) if all_rows else torch.arange(n + 2).roll(3)[:n].tolist()
     h = (size * random(3, side, side, n if all_rows else n + 2, 8)).requires_grad_()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_device, "is_cpu", lambda _device: on_cpu)
         blend = Blend.of(*(np.array(values) for values in zip(*seeds, strict=True)), h)
-        groups = tuple(grown(name, len(seed_list)) for name, seed_list in held.items())
-        places = None if all_rows else Places.of(torch.tensor(rows), h.shape[3])
-        flat = [group.stack.values.requires_grad_() for group in groups]
-        params = [by_name(group.stack.specs, values) for group, values in zip(groups, flat, strict=True)]
-        y = SlotSeeds(groups, places, blend).forward(h, params)
+        groups = tuple(grown(name, len(seed_list)) for name, seed_list in seeds_by_blueprint.items())
+        row_places = None if all_rows else Places.of(torch.tensor(rows), h.shape[3])
+        flat_values = [group.stack.values.requires_grad_() for group in groups]
+        params = [by_name(group.stack.specs, values) for group, values in zip(groups, flat_values, strict=True)]
+        y = SlotSeeds(groups, row_places, blend).forward(h, params)
         expected_rows = list(h.unbind(3))
         kinds = [
             (index, index_in_group)
@@ -129,20 +135,22 @@ def test_joining_several_seed_modules_equals_joining_them_one_by_one(
             for index_in_group in range(len(group.members))
         ]
         for row, (index, index_in_group), seed in zip(rows, kinds, seeds, strict=True):
-            mine = h[:, :, :, [row]]
+            grad = h[:, :, :, [row]]
             seed_list = Blend.of(*(np.array([value]) for value in seed), h)
-            x = seed_input(mine, seed_list)
+            x = seed_input(grad, seed_list)
             p = {name: value[index_in_group : index_in_group + 1] for name, value in params[index].items()}
             d = groups[index].blueprint.forward(x, p) - x
-            expected_rows[row] = (mine + seed_delta(mine, x, d, p, seed_list))[:, :, :, 0]
+            expected_rows[row] = (grad + seed_delta(grad, x, d, p, seed_list))[:, :, :, 0]
         g = random(*h.shape, rng_seed=5)
-        found, expected = (torch.autograd.grad(out, [h, *flat], g) for out in (y, torch.stack(expected_rows, 3)))
+        grads, expected = (
+            torch.autograd.grad(output, [h, *flat_values], g) for output in (y, torch.stack(expected_rows, 3))
+        )
     torch.testing.assert_close(y, torch.stack(expected_rows, 3), rtol=1e-9, atol=1e-9)
-    for mine, theirs in zip(found, expected, strict=True):
-        torch.testing.assert_close(mine, theirs, rtol=1e-8, atol=1e-8)
-    others = [row for row in range(h.shape[3]) if row not in rows]
-    assert torch.equal(y[:, :, :, others], h[:, :, :, others])
-    assert torch.equal(found[0][:, :, :, others], g[:, :, :, others])
+    for grad, expected_grad in zip(grads, expected, strict=True):
+        torch.testing.assert_close(grad, expected_grad, rtol=1e-8, atol=1e-8)
+    other_rows = [row for row in range(h.shape[3]) if row not in rows]
+    assert torch.equal(y[:, :, :, other_rows], h[:, :, :, other_rows])
+    assert torch.equal(grads[0][:, :, :, other_rows], g[:, :, :, other_rows])
 
 
 @pytest.fixture
@@ -162,12 +170,12 @@ def test_an_epoch_and_a_validation_each_synchronise_once(waits: Counter[str], am
     bank, table, split = crowded(TASK, META, samples, amp=amp)
     loss, _ = bank.train_epoch(table, np.arange(ENVS), split, orders(ENVS, samples))
     assert (loss.shape, waits) == ((ENVS,), {"cpu": 1})
-    measured = bank.measure(table, np.arange(ENVS), split, ablate=True)
-    assert (measured.loss.shape, waits) == ((ENVS,), {"cpu": 2})
+    measured_pass = bank.measure(table, np.arange(ENVS), split, ablate=True)
+    assert (measured_pass.loss.shape, waits) == ((ENVS,), {"cpu": 2})
 
 
 @pytest.mark.parametrize(
-    ("task", "live_seeds", "most"),
+    ("task", "live_seeds", "launch_limit"),
     [
         ("digits", 0, 65),
         ("cifar10", 0, 90),
@@ -175,13 +183,13 @@ def test_an_epoch_and_a_validation_each_synchronise_once(waits: Counter[str], am
         pytest.param("cifar10", 3, 840, marks=pytest.mark.slow),
     ],
 )
-def test_a_minibatch_launches_a_bounded_number_of_kernels(task: str, live_seeds: int, most: int) -> None:
+def test_a_minibatch_launches_a_bounded_number_of_kernels(task: str, live_seeds: int, launch_limit: int) -> None:
     """Of bare hosts, and with every blueprint in every slot; however many hosts there are."""
-    few, many = (
+    launches_of_few, launches_of_many = (
         per_minibatch(Case(task=task, n_envs=n, live_seeds=live_seeds)).total() for n in (16, 64 if live_seeds else 128)
     )
-    assert few <= most
-    assert many <= min(most, few + 2)
+    assert launches_of_few <= launch_limit
+    assert launches_of_many <= min(launch_limit, launches_of_few + 2)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
@@ -264,29 +272,29 @@ def test_the_multiply_algorithm_scales_the_host_gradient_by_its_factor(stage: St
 @pytest.mark.parametrize("algorithm", list(Algorithm))
 def test_a_fossilised_module_passes_gradients_to_the_host(algorithm: Algorithm) -> None:
     h = features()
-    holding, _ = joined(h, Stage.HOLDING, 1.0, algorithm)
+    holding_output, _ = joined(h, Stage.HOLDING, 1.0, algorithm)
     fossil, p = joined(h, Stage.FOSSILIZED, 1.0, algorithm)
-    assert torch.equal(holding, fossil)
+    assert torch.equal(holding_output, fossil)
     if algorithm == Algorithm.ADD:  # delta 0.5 h is within the bound: y = 1.5 h
         assert torch.allclose(torch.autograd.grad(fossil.sum(), h)[0], p["w"].detach().expand_as(h))
     else:
-        assert not torch.allclose(*(torch.autograd.grad(y.sum(), h)[0] for y in (holding, fossil)))
+        assert not torch.allclose(*(torch.autograd.grad(y.sum(), h)[0] for y in (holding_output, fossil)))
 
 
 def test_the_gradient_of_a_blending_seed_module_is_scaled_by_alpha() -> None:
     h = features()
-    full, p = joined(h, Stage.HOLDING, 1.0, Algorithm.ADD)
-    half, q = joined(h, Stage.BLENDING, 0.5, Algorithm.ADD)
-    whole = torch.autograd.grad(full.sum(), p["w"])[0]
-    assert torch.allclose(torch.autograd.grad(half.sum(), q["w"])[0], 0.5 * whole)
+    full_output, p = joined(h, Stage.HOLDING, 1.0, Algorithm.ADD)
+    half_output, q = joined(h, Stage.BLENDING, 0.5, Algorithm.ADD)
+    whole = torch.autograd.grad(full_output.sum(), p["w"])[0]
+    assert torch.allclose(torch.autograd.grad(half_output.sum(), q["w"])[0], 0.5 * whole)
 
 
 def test_the_contribution_of_a_seed_module_is_bounded_by_the_host() -> None:
     """And an exact identity has finite gradients."""
     h = features().detach()
-    small, large = (delta * bound(delta, h) for delta in (0.1 * h, 50.0 * h))
-    assert torch.allclose(small, 0.1 * h)
-    assert torch.allclose(large, h)
+    small_delta, large_delta = (delta * bound(delta, h) for delta in (0.1 * h, 50.0 * h))
+    assert torch.allclose(small_delta, 0.1 * h)
+    assert torch.allclose(large_delta, h)
     delta = torch.zeros_like(h).requires_grad_()
     (gradient,) = torch.autograd.grad((delta * bound(delta, h)).sum(), delta)
     assert torch.equal(gradient, torch.ones_like(h))
@@ -295,10 +303,10 @@ def test_the_contribution_of_a_seed_module_is_bounded_by_the_host() -> None:
 def test_gradients_of_the_bound_do_not_flow_through_the_host() -> None:
     h = features()
     delta = (3.0 * h.detach()).requires_grad_()
-    bounded = delta * bound(delta, h)
-    assert torch.autograd.grad(bounded.sum(), h, allow_unused=True, retain_graph=True)[0] is None
+    bounded_delta = delta * bound(delta, h)
+    assert torch.autograd.grad(bounded_delta.sum(), h, allow_unused=True, retain_graph=True)[0] is None
     # Beyond the bound the size of delta no longer matters: moving along delta itself changes nothing.
-    (gradient,) = torch.autograd.grad(bounded, delta, torch.ones_like(bounded))
+    (gradient,) = torch.autograd.grad(bounded_delta, delta, torch.ones_like(bounded_delta))
     assert torch.allclose((gradient * delta).sum((1, 2, 4)), torch.zeros(3, 1, dtype=h.dtype), atol=1e-9)
 
 

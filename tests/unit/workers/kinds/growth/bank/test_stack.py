@@ -38,21 +38,23 @@ def test_updating_loans_together_equals_updating_them_one_by_one(
 ) -> None:
     """Rows that are clipped and rows that are not; one whose gradient is not finite stays alone."""
     rule = SGD(lr=0.1, momentum=momentum, weight_decay=weight_decay, max_grad_norm=1.0)
-    updated_alone = loans(dtype)
+    separate_loans = loans(dtype)
     updated_together = loans(dtype)
     optimiser = Optimiser(updated_together, rule)
     generator = torch.Generator().manual_seed(3)
     for step in range(3):
         size = (0.01, 3.0)[step % 2]
-        grads = [torch.randn(loan.flat.shape, generator=generator, dtype=dtype) * size for loan in updated_alone]
+        grads = [torch.randn(loan.flat.shape, generator=generator, dtype=dtype) * size for loan in separate_loans]
         grads[0][1, 55] = float("inf") if step == 1 else 1.0
-        for loan, grad in zip(updated_alone, grads, strict=True):
+        for loan, grad in zip(separate_loans, grads, strict=True):
             loan.step(grad.clone(), rule)
         optimiser.step(grads)
-    for mine, theirs in zip(updated_together, updated_alone, strict=True):
-        assert torch.allclose(mine.flat, theirs.flat, atol=tolerance, rtol=tolerance, equal_nan=True)
+    for joint_loan, separate_loan in zip(updated_together, separate_loans, strict=True):
+        assert torch.allclose(joint_loan.flat, separate_loan.flat, atol=tolerance, rtol=tolerance, equal_nan=True)
         if momentum:  # else nobody reads it
-            assert torch.allclose(mine.momentum, theirs.momentum, atol=tolerance, rtol=tolerance, equal_nan=True)
+            assert torch.allclose(
+                joint_loan.momentum, separate_loan.momentum, atol=tolerance, rtol=tolerance, equal_nan=True
+            )
     assert not torch.equal(updated_together[0].flat[0], loans(dtype)[0].flat[0])
 
 
@@ -61,10 +63,10 @@ def test_a_loan_is_updated_as_by_torch_sgd() -> None:
     loan = stack().borrow(torch.arange(4), None)
     loan.momentum.zero_()
     rows = [torch.nn.Parameter(row.clone()) for row in loan.flat.detach()]
-    plain = [torch.optim.SGD([row], lr=0.1, momentum=0.9, weight_decay=0.3) for row in rows]
+    sgd_optimisers = [torch.optim.SGD([row], lr=0.1, momentum=0.9, weight_decay=0.3) for row in rows]
     for step in range(3):
         grad = random(*loan.flat.shape, rng_seed=step) * 10.0 ** (step - 2)
-        for row, row_grad, optimiser in zip(rows, grad, plain, strict=True):
+        for row, row_grad, optimiser in zip(rows, grad, sgd_optimisers, strict=True):
             row.grad = row_grad.clone()
             torch.nn.utils.clip_grad_norm_([row], 1.0)
             optimiser.step()
@@ -72,24 +74,24 @@ def test_a_loan_is_updated_as_by_torch_sgd() -> None:
     torch.testing.assert_close(loan.flat.detach(), torch.stack(list(rows)).detach())
 
 
-@pytest.mark.parametrize("idle", [0, 5, 7])
-def test_idle_parameters_of_a_stack_are_not_updated(idle: int) -> None:
+@pytest.mark.parametrize("idle_parameters", [0, 5, 7])
+def test_idle_parameters_of_a_stack_are_not_updated(idle_parameters: int) -> None:
     """The last parameters: a gate that nobody looks through."""
-    mine = stack()
-    values = mine.values.clone()
-    momentum = mine.momentum.clone()
-    loan = mine.borrow(ROWS, None, idle)
-    assert list(loan.params()) == [spec.name for spec in SPECS][: {0: 3, 5: 2, 7: 1}[idle]]
+    stack_of_rows = stack()
+    values = stack_of_rows.values.clone()
+    momentum = stack_of_rows.momentum.clone()
+    loan = stack_of_rows.borrow(ROWS, None, idle_parameters)
+    assert list(loan.params()) == [spec.name for spec in SPECS][: {0: 3, 5: 2, 7: 1}[idle_parameters]]
     assert torch.equal(loan.params()["kernel"].flatten(1), values[ROWS, :54])
     with torch.no_grad():
         loan.flat += 1.0
     loan.momentum += 2.0
-    mine.give_back(ROWS, loan)
-    used = torch.zeros(4, mine.width, dtype=torch.bool)
-    used[:, : mine.width - idle] = True
-    used[[1, 2]] = False
-    assert torch.equal(mine.values, torch.where(used, values + 1.0, values))
-    assert torch.equal(mine.momentum, torch.where(used, momentum + 2.0, momentum))
+    stack_of_rows.give_back(ROWS, loan)
+    used_mask = torch.zeros(4, stack_of_rows.width, dtype=torch.bool)
+    used_mask[:, : stack_of_rows.width - idle_parameters] = True
+    used_mask[[1, 2]] = False
+    assert torch.equal(stack_of_rows.values, torch.where(used_mask, values + 1.0, values))
+    assert torch.equal(stack_of_rows.momentum, torch.where(used_mask, momentum + 2.0, momentum))
 
 
 @pytest.mark.parametrize("on_cpu", [True, False])
@@ -99,27 +101,27 @@ def test_picking_and_putting_rows_equals_indexing(
 ) -> None:
     monkeypatch.setattr(_device, "is_cpu", lambda _device: on_cpu)
     whole = random(4, 3)
-    written = random(len(rows), 3, rng_seed=1)
+    written_rows = random(len(rows), 3, rng_seed=1)
     expected = whole.clone()
-    expected[rows] = written
-    put_rows(torch.tensor(rows), [(whole, written)])
+    expected[rows] = written_rows
+    put_rows(torch.tensor(rows), [(whole, written_rows)])
     assert torch.equal(whole, expected)
     x = random(2, 2, 2, 4, 3).requires_grad_()
-    places = Places.of(torch.tensor(rows), 4)
-    assert torch.equal(places.pick(x), x[:, :, :, rows])
+    row_places = Places.of(torch.tensor(rows), 4)
+    assert torch.equal(row_places.pick(x), x[:, :, :, rows])
     g = random(2, 2, 2, len(rows), 3, rng_seed=1)
-    (mine,) = torch.autograd.grad(places.pick(x), x, g)
-    (theirs,) = torch.autograd.grad(x[:, :, :, rows], x, g)
-    assert torch.equal(mine, theirs)
+    (grad,) = torch.autograd.grad(row_places.pick(x), x, g)
+    (expected_grad,) = torch.autograd.grad(x[:, :, :, rows], x, g)
+    assert torch.equal(grad, expected_grad)
     part = random(2, 2, 2, len(rows), 3, rng_seed=2).requires_grad_()
     g = random(2, 2, 2, 4, 3, rng_seed=3)
     expected = torch.zeros_like(g)
     expected[:, :, :, rows] = part.detach()
-    assert torch.equal(places.put(part), expected)
-    assert torch.equal(torch.autograd.grad(places.put(part), part, g)[0], g[:, :, :, rows])
+    assert torch.equal(row_places.put(part), expected)
+    assert torch.equal(torch.autograd.grad(row_places.put(part), part, g)[0], g[:, :, :, rows])
 
 
 def test_putting_an_infinite_row_leaves_other_rows_at_zero() -> None:
     part = torch.full((1, 1, 1, 1, 2), torch.inf)
-    placed = Places.of(torch.tensor([1]), 3).put(part)
-    assert torch.equal(placed[0, 0, 0], torch.tensor([[0.0, 0.0], [torch.inf, torch.inf], [0.0, 0.0]]))
+    put_part = Places.of(torch.tensor([1]), 3).put(part)
+    assert torch.equal(put_part[0, 0, 0], torch.tensor([[0.0, 0.0], [torch.inf, torch.inf], [0.0, 0.0]]))

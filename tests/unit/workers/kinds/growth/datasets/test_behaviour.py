@@ -27,31 +27,33 @@ def check_playable(behaviour: Behaviour, slots: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("slots", SLOTS)
 def test_all_reference_behaviours_can_be_played(slots: tuple[str, ...]) -> None:
-    offered = Behaviours(slots).reference
-    assert len({behaviour.name for behaviour in offered}) == len(offered)
+    reference_behaviours = Behaviours(slots).reference
+    assert len({behaviour.name for behaviour in reference_behaviours}) == len(reference_behaviours)
     if len(slots) > 1:  # "grow everything" and "one good seed" are one in one slot
-        assert len({(behaviour.controller, behaviour.lives) for behaviour in offered}) == len(offered)
-    for behaviour in offered:
+        assert len({(behaviour.controller, behaviour.lives) for behaviour in reference_behaviours}) == len(
+            reference_behaviours
+        )
+    for behaviour in reference_behaviours:
         check_playable(behaviour, slots)
 
 
 @given(st.sampled_from(SLOTS), st.integers(0, 2**32 - 1))
 def test_drawn_and_varied_behaviours_can_be_played(slots: tuple[str, ...], rng_seed: int) -> None:
-    offered = Behaviours(slots)
+    behaviours = Behaviours(slots)
     rng = np.random.default_rng(rng_seed)
-    behaviour = offered.draw("drawn", rng)
+    behaviour = behaviours.draw("drawn", rng)
     for turn in range(6):
         check_playable(behaviour, slots)
-        places = [slots.index(life.slot) for life in behaviour.lives]
-        assert places == sorted(set(places))
+        slot_indices = [slots.index(life.slot) for life in behaviour.lives]
+        assert slot_indices == sorted(set(slot_indices))
         assert all(life.end_step >= life.step + 2 for life in behaviour.lives)
-        behaviour = offered.vary(f"varied {turn}", behaviour, rng)
+        behaviour = behaviours.vary(f"varied {turn}", behaviour, rng)
 
 
 def test_varied_behaviours_are_close_to_their_parent() -> None:
-    offered = Behaviours(SLOTS[-1])
+    behaviours = Behaviours(SLOTS[-1])
     rng = np.random.default_rng(0)
-    parent = offered.draw("parent", rng)
-    varied = [offered.vary("child", parent, rng).lives for _ in range(100)]
-    assert sum(lives != parent.lives for lives in varied) > 60
-    assert max(len(set(lives) ^ set(parent.lives)) for lives in varied) <= 2
+    parent = behaviours.draw("parent", rng)
+    varied_lives = [behaviours.vary("child", parent, rng).lives for _ in range(100)]
+    assert sum(lives != parent.lives for lives in varied_lives) > 60
+    assert max(len(set(lives) ^ set(parent.lives)) for lives in varied_lives) <= 2

@@ -20,9 +20,9 @@ ROWS = np.arange(ENVS)
 @pytest.fixture(autouse=True)
 def _nothing_to_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes from the meta device is zeros."""
-    fetched = torch.Tensor.cpu
+    plain_cpu = torch.Tensor.cpu
     monkeypatch.setattr(
-        torch.Tensor, "cpu", lambda self: torch.zeros_like(self, device="cpu") if self.is_meta else fetched(self)
+        torch.Tensor, "cpu", lambda self: torch.zeros_like(self, device="cpu") if self.is_meta else plain_cpu(self)
     )
 
 
@@ -53,8 +53,8 @@ def test_the_memory_on_a_gpu_matches_the_estimate_of_a_plan(task: Task) -> None:
     with LiveBytes() as validation:
         bank.measure(table, ROWS, split, ablate=True)
     expected = gpu_memory.training_bytes(task_facts(task), ENVS, 128)
-    spare = gpu_memory.FIXED_BYTES / 16  # small hosts have seeds that are larger than themselves
-    assert 0.4 * expected < training.peak < expected + spare
+    spare_bytes = gpu_memory.FIXED_BYTES / 16  # small hosts have seeds that are larger than themselves
+    assert 0.4 * expected < training.peak < expected + spare_bytes
     memory = _device.room(META) * _device.PIECE
     assert 1 << 20 < validation.peak < memory / gpu_memory.VALIDATION_SHARE
 
@@ -67,7 +67,9 @@ def test_the_gpu_code_path_gives_the_same_numbers_as_the_cpu_path(task: Task, mo
         monkeypatch.setattr(_device, "is_cpu", lambda _device, answer=is_cpu: answer)
         bank, table, split = crowded(task, torch.device("cpu"), 2 * BATCH + 3, torch.float64)
         trained = bank.train_epoch(table, ROWS, split, orders(ENVS, 2 * BATCH + 3))
-        measured = bank.measure(table, ROWS, split, ablate=True)
-        results.append([*trained, measured.accuracy, measured.loss, *(tensor.numpy() for tensor in all_tensors(bank))])
-    for mine, theirs in zip(*results, strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
+        measured_pass = bank.measure(table, ROWS, split, ablate=True)
+        results.append(
+            [*trained, measured_pass.accuracy, measured_pass.loss, *(tensor.numpy() for tensor in all_tensors(bank))]
+        )
+    for meta_array, cpu_array in zip(*results, strict=True):
+        np.testing.assert_allclose(meta_array, cpu_array, rtol=1e-9, atol=1e-12)

@@ -23,25 +23,25 @@ def by_network(x: torch.Tensor, weight: torch.Tensor, depthwise: bool = False) -
     return torch.stack(outputs).permute(1, 3, 4, 0, 2)
 
 
-def assert_equal(mine: torch.Tensor, theirs: torch.Tensor, leaves: list[torch.Tensor]) -> None:
-    torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-10)
-    g = random(*mine.shape, rng_seed=5)
-    found, expected = (torch.autograd.grad(y, leaves, g) for y in (mine, theirs))
-    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+def assert_equal(actual_y: torch.Tensor, expected_y: torch.Tensor, leaves: list[torch.Tensor]) -> None:
+    torch.testing.assert_close(actual_y, expected_y, rtol=1e-10, atol=1e-10)
+    g = random(*actual_y.shape, rng_seed=5)
+    grads, expected = (torch.autograd.grad(y, leaves, g) for y in (actual_y, expected_y))
+    torch.testing.assert_close(grads, expected, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("way", [by_groups, by_products])
 @pytest.mark.parametrize(("inputs", "outputs", "k"), SHAPES)
 @pytest.mark.parametrize("sides", [(7, 6), (1, 1), (2, 5)])
 @pytest.mark.parametrize("networks", [1, 3])
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("shared_input", [False, True])
 def test_a_joint_convolution_equals_one_convolution_per_network(
-    way, inputs, outputs, k, sides, networks, shared
+    way, inputs, outputs, k, sides, networks, shared_input
 ) -> None:
     """Of an image for each network, or of one that all of them see."""
-    x = random(5, *sides, 1 if shared else networks, inputs).requires_grad_(not shared)
+    x = random(5, *sides, 1 if shared_input else networks, inputs).requires_grad_(not shared_input)
     weight = random(networks, outputs, inputs, k, k, rng_seed=1).requires_grad_()
-    assert_equal(way(x, weight), by_network(x, weight), [weight] if shared else [x, weight])
+    assert_equal(way(x, weight), by_network(x, weight), [weight] if shared_input else [x, weight])
 
 
 @pytest.mark.parametrize("on_cpu", [True, False])
@@ -60,19 +60,19 @@ def test_a_depthwise_convolution_equals_torch_per_network(
 @pytest.mark.parametrize("value", [torch.inf, torch.nan])
 def test_an_overflow_in_one_network_does_not_affect_the_others(way, value: float) -> None:
     """Neither its features nor its kernel nor the gradient of its output."""
-    clean = {"x": random(4, 8, 8, 4, 3), "weight": random(4, 8, 3, 3, 3, rng_seed=1), "g": random(4, 8, 8, 4, 8)}
-    for broken in clean:
+    clean_arrays = {"x": random(4, 8, 8, 4, 3), "weight": random(4, 8, 3, 3, 3, rng_seed=1), "g": random(4, 8, 8, 4, 8)}
+    for broken_name in clean_arrays:
         results = []
-        for spoilt in (False, True):
-            x, weight, g = (tensor.clone() for tensor in clean.values())
-            if spoilt:
-                part = {"x": x[:, :, :, 1], "weight": weight[1], "g": g[:, :, :, 1]}[broken]
+        for is_broken in (False, True):
+            x, weight, g = (tensor.clone() for tensor in clean_arrays.values())
+            if is_broken:
+                part = {"x": x[:, :, :, 1], "weight": weight[1], "g": g[:, :, :, 1]}[broken_name]
                 part.fill_(value)
             y = way(x.requires_grad_(), weight.requires_grad_())
             dx, dweight = torch.autograd.grad(y, [x, weight], g)
             results.append([y.permute(3, 0, 1, 2, 4), dx.permute(3, 0, 1, 2, 4), dweight])
-        for mine, theirs in zip(*results, strict=True):
-            assert torch.equal(mine[[0, 2, 3]], theirs[[0, 2, 3]])
+        for clean_result, broken_result in zip(*results, strict=True):
+            assert torch.equal(clean_result[[0, 2, 3]], broken_result[[0, 2, 3]])
 
 
 @pytest.mark.parametrize("on_cpu", [True, False])

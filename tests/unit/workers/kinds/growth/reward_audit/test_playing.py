@@ -39,11 +39,11 @@ def played_together() -> Recorded:
     return played(SEVERAL)
 
 
-def measured_decisions(recorded: Recorded) -> list[tuple[object, ...]]:
+def measured_decisions(recording: Recorded) -> list[tuple[object, ...]]:
     """Return what follows from the decisions: all measures but accuracies and losses."""
     return [
         tuple(value for name, value in host.measures.items() if not name.endswith(("accuracy", "loss")))
-        for host in recorded.hosts
+        for host in recording.hosts
     ]
 
 
@@ -56,7 +56,7 @@ def test_behaviours_played_together_decide_as_when_played_alone(played_together:
 
 
 def test_playing_behaviours_in_chunks_changes_no_decision(played_together: Recorded) -> None:
-    chunked = played(SEVERAL, together=3)
+    chunked = played(SEVERAL, chunk_size=3)
     assert measured_decisions(chunked) == measured_decisions(played_together)
     assert [len(facts.op) for facts in chunked.steps] == [HOSTS * len(SEVERAL)] * STEPS
 
@@ -114,41 +114,43 @@ def test_scoring_recorded_facts_equals_the_rewards_of_an_evaluation(
     plays: Recorded, summed: tuple[RewardSettings, dict[str, Floats]], mode: str
 ) -> None:
     settings, sums = summed
-    earned = score(plays, find_reward(mode), msgspec.structs.replace(settings, mode=mode))
-    assert earned.shape == (RECORDED_STEPS, 3)
-    assert earned.sum(axis=0) == pytest.approx(sums[mode], abs=1e-9)
-    assert (earned != 0).any()
+    scores = score(plays, find_reward(mode), msgspec.structs.replace(settings, mode=mode))
+    assert scores.shape == (RECORDED_STEPS, 3)
+    assert scores.sum(axis=0) == pytest.approx(sums[mode], abs=1e-9)
+    assert (scores != 0).any()
 
 
 def test_a_diverged_host_gets_a_penalty_and_no_further_reward(plays: Recorded) -> None:
     ended = msgspec.structs.replace(plays.hosts[1], steps=4, failed=True)
-    broken = replace(plays, hosts=(plays.hosts[0], ended, plays.hosts[2]))
+    broken_plays = replace(plays, hosts=(plays.hosts[0], ended, plays.hosts[2]))
     settings = RewardSettings(mode="simplified", divergence_penalty=-7.0)
-    whole, cut = (score(recorded, find_reward("simplified"), settings) for recorded in (plays, broken))
-    assert np.array_equal(cut[:3], whole[:3])
-    assert cut[3, 1] == whole[3, 1] - 7
-    assert (cut[4:, 1] == 0).all()
-    assert np.array_equal(cut[:, [0, 2]], whole[:, [0, 2]])
+    whole, broken_scores = (
+        score(recording, find_reward("simplified"), settings) for recording in (plays, broken_plays)
+    )
+    assert np.array_equal(broken_scores[:3], whole[:3])
+    assert broken_scores[3, 1] == whole[3, 1] - 7
+    assert (broken_scores[4:, 1] == 0).all()
+    assert np.array_equal(broken_scores[:, [0, 2]], whole[:, [0, 2]])
 
 
 @pytest.mark.parametrize(("value", "complaint"), [(np.nan, "is not finite"), (1e200, r"is beyond 1e\+40")])
 def test_an_invalid_reward_value_is_refused(plays: Recorded, value: float, complaint: str) -> None:
-    def broken(facts: StepFacts, settings: RewardSettings) -> Floats:
+    def broken_reward(facts: StepFacts, settings: RewardSettings) -> Floats:
         return np.where(facts.step == 3, value, facts.val_acc)
 
     with pytest.raises(ValueError, match=f"reward mode 'mine' {complaint} at step 3"):
-        score(plays, broken, RewardSettings(mode="mine"))
+        score(plays, broken_reward, RewardSettings(mode="mine"))
 
 
 def test_scores_of_joined_episodes_equal_those_of_single_episodes(plays: Recorded) -> None:
     """One of them shorter, as when all its hosts diverged: what fills it up earns nothing."""
-    diverged = tuple(msgspec.structs.replace(host, steps=5, failed=True) for host in plays.hosts[:2])
-    short = Recorded(hosts=diverged, steps=tuple(take_envs(facts, [0, 1]) for facts in plays.steps[:5]))
+    diverged_hosts = tuple(msgspec.structs.replace(host, steps=5, failed=True) for host in plays.hosts[:2])
+    short_plays = Recorded(hosts=diverged_hosts, steps=tuple(take_envs(facts, [0, 1]) for facts in plays.steps[:5]))
     settings = RewardSettings(mode="shaped")
     function = find_reward("shaped")
-    scores = score(joined([short, plays]), function, settings)
+    scores = score(joined([short_plays, plays]), function, settings)
     assert np.allclose(scores[:, 2:], score(plays, function, settings))
-    assert np.allclose(scores[:5, :2], score(short, function, settings))
+    assert np.allclose(scores[:5, :2], score(short_plays, function, settings))
     assert (scores[5:, :2] == 0).all()
 
 

@@ -14,14 +14,16 @@ from workers.kinds.growth.reward_audit.scoring import alternatives, search, vari
 def returns_of(settings: RewardSettings) -> Floats:
     if settings.max_rent > 8:
         raise ValueError("too dear")
-    switched = 1.0 if settings.disable_pbrs else 0.0
-    return np.array([settings.rent_weight, float(settings.early_prune_threshold), switched])
+    pbrs_flag = 1.0 if settings.disable_pbrs else 0.0
+    return np.array([settings.rent_weight, float(settings.early_prune_threshold), pbrs_flag])
 
 
 def test_only_constants_that_change_returns_are_listed() -> None:
     variations = varied(RewardSettings(), returns_of)
-    listed = [(variation.constant, variation.was, variation.now, variation.returns) for variation in variations]
-    assert sorted(listed) == [
+    listed_variations = [
+        (variation.constant, variation.was, variation.now, variation.returns) for variation in variations
+    ]
+    assert sorted(listed_variations) == [
         ("disable_pbrs", "false", "true", (0.5, 5.0, 1.0)),
         ("early_prune_threshold", "5", "10", (0.5, 10.0, 0.0)),
         ("early_prune_threshold", "5", "2", (0.5, 2.0, 0.0)),
@@ -34,10 +36,14 @@ def test_only_constants_that_change_returns_are_listed() -> None:
 def test_each_alternative_reward_changes_one_constant() -> None:
     settings = RewardSettings()
     alternatives_seen = set()
-    for name, value, changed in alternatives(settings):
-        altered = [field for field in settings.__struct_fields__ if getattr(changed, field) != getattr(settings, field)]
-        assert altered == [name]
-        assert getattr(changed, name) == value
+    for name, value, changed_settings in alternatives(settings):
+        changed_fields = [
+            field
+            for field in settings.__struct_fields__
+            if getattr(changed_settings, field) != getattr(settings, field)
+        ]
+        assert changed_fields == [name]
+        assert getattr(changed_settings, name) == value
         assert (name, value) not in alternatives_seen
         alternatives_seen.add((name, value))
     assert set(settings.__struct_fields__) - {name for name, _ in alternatives_seen} == {
@@ -58,8 +64,8 @@ def earliest(behaviours: Sequence[Behaviour]) -> Floats:
 
 
 def started(count: int) -> list[tuple[Behaviour, float]]:
-    drawn = [OFFERED.draw(f"random {n}", (run_path(3, 0) / n).generator()) for n in range(count)]
-    return list(zip(drawn, earliest(drawn).tolist(), strict=True))
+    behaviours = [OFFERED.draw(f"random {n}", (run_path(3, 0) / n).generator()) for n in range(count)]
+    return list(zip(behaviours, earliest(behaviours).tolist(), strict=True))
 
 
 def test_the_search_improves_with_the_number_of_tries() -> None:
@@ -73,13 +79,13 @@ def test_the_search_improves_with_the_number_of_tries() -> None:
 
 
 def test_the_search_makes_the_allowed_number_of_tries() -> None:
-    graded: list[Behaviour] = []
+    graded_behaviours: list[Behaviour] = []
 
     def grade(behaviours: Sequence[Behaviour]) -> Floats:
-        graded.extend(behaviours)
+        graded_behaviours.extend(behaviours)
         return np.zeros(len(behaviours))
 
     start = started(3)
-    best, score = search(OFFERED, [(behaviour, 1.0) for behaviour, _ in start], 13, PATH, grade)
-    assert [behaviour.name for behaviour in graded] == [f"search {n + 1}" for n in range(13)]
-    assert (best, score) == (start[0][0], 1.0)  # of equal scores the first
+    best_behaviour, score = search(OFFERED, [(behaviour, 1.0) for behaviour, _ in start], 13, PATH, grade)
+    assert [behaviour.name for behaviour in graded_behaviours] == [f"search {n + 1}" for n in range(13)]
+    assert (best_behaviour, score) == (start[0][0], 1.0)  # of equal scores the first

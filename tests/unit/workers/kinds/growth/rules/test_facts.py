@@ -28,12 +28,12 @@ def play(decisions: list[np.ndarray]) -> list[StepFacts]:
     memory = FactsMemory(1, 3, HOST, SETTINGS)
     facts = []
     for step, wish in enumerate(decisions, start=1):
-        reading = measure(game.lifecycle, game.rng)
-        contribution = np.where(np.isnan(reading.contribution), np.nan, 2.5)
-        off = reading.val_acc - np.nansum(contribution, axis=1)
-        reading = dataclasses.replace(reading, contribution=contribution, all_off_acc=off)
-        view = game.view(step, reading)
-        facts.append(memory.step_facts(game.lifecycle, view.signals, reading, wish, step))
+        measurement = measure(game.lifecycle, game.rng)
+        contribution = np.where(np.isnan(measurement.contribution), np.nan, 2.5)
+        accuracy_off = measurement.val_acc - np.nansum(contribution, axis=1)
+        measurement = dataclasses.replace(measurement, contribution=contribution, all_off_acc=accuracy_off)
+        view = game.view(step, measurement)
+        facts.append(memory.step_facts(game.lifecycle, view.signals, measurement, wish, step))
         game.act(wish, step)
     return facts
 
@@ -68,8 +68,8 @@ def test_facts_contain_the_previous_decision() -> None:
     assert np.isnan(facts[0].acc_delta[0])
     assert facts[1].seeds.acc_at_germination[0, 1] == facts[0].val_acc[0]
     assert facts[0].seeds.potential_before.tolist() == facts[1].seeds.potential_before.tolist() == [[0.0, 0.0, 0.0]]
-    for earlier, later in itertools.pairwise(facts):
-        np.testing.assert_array_equal(later.seeds.potential_before, potential(earlier.seeds, SETTINGS))
+    for facts_before, facts_after in itertools.pairwise(facts):
+        np.testing.assert_array_equal(facts_after.seeds.potential_before, potential(facts_before.seeds, SETTINGS))
     assert facts[2].seeds.potential_before[0, 1] == pytest.approx(1.3)  # GERMINATED, one epoch
 
 
@@ -81,10 +81,12 @@ def test_executing_a_decision_does_not_change_earlier_facts() -> None:
         view = game.view(step)
         decisions = random_decisions(view.masks, rng)
         facts = memory.step_facts(game.lifecycle, view.signals, game.measurement, decisions, step)
-        copied = copy.deepcopy(facts)
+        copied_facts = copy.deepcopy(facts)
         game.act(decisions, step)
-        np.testing.assert_equal(vars(facts.seeds), vars(copied.seeds))
-        np.testing.assert_array_equal((facts.fossilized, facts.contributing), (copied.fossilized, copied.contributing))
+        np.testing.assert_equal(vars(facts.seeds), vars(copied_facts.seeds))
+        np.testing.assert_array_equal(
+            (facts.fossilized, facts.contributing), (copied_facts.fossilized, copied_facts.contributing)
+        )
 
 
 def test_a_pruned_slot_keeps_its_potential() -> None:
@@ -99,9 +101,9 @@ def test_a_diverged_host_has_no_improvement() -> None:
     game.view(1)
     game.lifecycle.stop(np.array([True, False]))
     accuracies = {"val_acc": np.array([np.nan, 30.0]), "all_off_acc": np.array([np.nan, 29.0])}
-    broken = dataclasses.replace(game.measurement, **accuracies)
-    signals = game.view(2, broken).signals
+    broken_measurement = dataclasses.replace(game.measurement, **accuracies)
+    signals = game.view(2, broken_measurement).signals
     memory = FactsMemory(2, 3, HOST, SETTINGS)
-    facts = memory.step_facts(game.lifecycle, signals, broken, np.repeat(decision(), 2, axis=0), 2)
+    facts = memory.step_facts(game.lifecycle, signals, broken_measurement, np.repeat(decision(), 2, axis=0), 2)
     assert facts.seeds.total_improvement[:, 0].tolist() == [0.0, 1.0]
     assert np.isfinite(facts.val_acc).all()

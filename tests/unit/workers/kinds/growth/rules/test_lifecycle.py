@@ -33,9 +33,9 @@ def episode(**kwargs: object) -> Episode:
 def run(game: Episode, decisions: list[np.ndarray], contribution: float = 2.0) -> Episode:
     """Carry out a script from step 1; every slot with alpha on contributes `contribution`."""
     for step, wish in enumerate(decisions, start=1):
-        reading = measure(game.lifecycle, game.rng)
-        measured = np.where(np.isnan(reading.contribution), np.nan, contribution)
-        game.view(step, dataclasses.replace(reading, contribution=measured))
+        measurement = measure(game.lifecycle, game.rng)
+        contributions = np.where(np.isnan(measurement.contribution), np.nan, contribution)
+        game.view(step, dataclasses.replace(measurement, contribution=contributions))
         game.act(wish, step)
     return game
 
@@ -77,12 +77,18 @@ def test_strict_gates_require_age_accuracy_and_contribution(
     lifecycle = make_lifecycle(gates="strict")
     lifecycle.table.stage[0] = [Stage.TRAINING, Stage.BLENDING, Stage.HOLDING]
     lifecycle.val_acc[:] = 30.0
-    met = {"acc_at_stage_start": 29.5, "alpha": 1.0, "alpha_target": 1.0, "epochs_in_stage": 3, "contribution": 1.0}
-    for name, value in (met | changes).items():
+    gate_values = {
+        "acc_at_stage_start": 29.5,
+        "alpha": 1.0,
+        "alpha_target": 1.0,
+        "epochs_in_stage": 3,
+        "contribution": 1.0,
+    }
+    for name, value in (gate_values | changes).items():
         getattr(lifecycle.table, name)[0] = value
-    valid = lifecycle.masks(5).valid[0]
-    assert valid[Op.ADVANCE].tolist() == advances
-    assert valid[Op.FOSSILIZE].tolist() == [False, False, fossilizes]
+    valid_ops = lifecycle.masks(5).valid[0]
+    assert valid_ops[Op.ADVANCE].tolist() == advances
+    assert valid_ops[Op.FOSSILIZE].tolist() == [False, False, fossilizes]
 
 
 def test_a_seed_module_without_a_measurement_cannot_fossilise() -> None:
@@ -199,11 +205,11 @@ USED = {
 @pytest.mark.parametrize("name", USED)
 def test_each_operation_uses_only_its_decision_heads(name: str) -> None:
     """`early` holds a measured seed at full alpha, `mid` a seed in training, `late` none."""
-    row, used = USED[name]
+    row, used_heads = USED[name]
     game = run(episode(), HELD).follow([decision(op=Op.GERMINATE, slot=1), decision(op=Op.ADVANCE, slot=1)], 7)
     masks = game.view(9).masks
     assert masks.permits(row)[0]
-    assert {HEADS[h] for h in range(len(HEADS)) if masks.mask(h, row[:, :h]).any()} == used
+    assert {HEADS[h] for h in range(len(HEADS)) if masks.mask(h, row[:, :h]).any()} == used_heads
 
 
 def test_the_velocity_of_a_contribution_needs_two_measurements() -> None:
@@ -211,18 +217,18 @@ def test_the_velocity_of_a_contribution_needs_two_measurements() -> None:
     game.lifecycle.table.stage[0, 0] = Stage.BLENDING
     expected = [0.0, 0.3 * 2.0, 0.7 * 0.6 + 0.3 * -1.0]
     for value, velocity in zip([1.0, 3.0, 2.0], expected, strict=True):
-        reading = measure(game.lifecycle, game.rng)
-        game.lifecycle.record(dataclasses.replace(reading, contribution=np.array([[value, np.nan, np.nan]])))
+        measurement = measure(game.lifecycle, game.rng)
+        game.lifecycle.record(dataclasses.replace(measurement, contribution=np.array([[value, np.nan, np.nan]])))
         assert game.lifecycle.table.velocity[0, 0] == pytest.approx(velocity)
 
 
 def test_a_new_seed_module_inherits_no_state_of_the_pruned_module() -> None:
     game = run(episode(), [*HELD, PRUNE]).follow([*[WAIT] * 6, GERMINATE], 8)
     table = game.lifecycle.table
-    fresh = SeedTable.empty(1, 1)
+    fresh_table = SeedTable.empty(1, 1)
     assert game.changes[-1].seed_id == "e0s1"
     for name in ("age", "alpha", "contribution", "velocity", "interaction_sum", "steps_total", "frozen"):
-        np.testing.assert_array_equal(getattr(table, name)[0, 0], getattr(fresh, name)[0, 0], err_msg=name)
+        np.testing.assert_array_equal(getattr(table, name)[0, 0], getattr(fresh_table, name)[0, 0], err_msg=name)
     assert table.previous_stage[0, 0] == Stage.DORMANT
 
 
@@ -231,19 +237,19 @@ def test_executing_several_environments_equals_executing_them_one_by_one() -> No
     rng = np.random.default_rng(5)
     n_envs = 5
     steps = 25
-    many = Episode(make_lifecycle(n_envs, steps), rng)
-    singles = [Episode(make_lifecycle(1, steps), rng) for _ in range(n_envs)]
+    batch_game = Episode(make_lifecycle(n_envs, steps), rng)
+    single_games = [Episode(make_lifecycle(1, steps), rng) for _ in range(n_envs)]
     for step in range(1, steps + 1):
-        view = many.view(step)
+        view = batch_game.view(step)
         decisions = random_decisions(view.masks, rng)
-        for i, game in enumerate(singles):
-            row = {name: array[i : i + 1] for name, array in vars(many.measurement).items()}
-            single = game.view(step, type(many.measurement)(**row))
-            np.testing.assert_array_equal(single.observation, view.observation[i : i + 1])
+        for i, game in enumerate(single_games):
+            row = {name: array[i : i + 1] for name, array in vars(batch_game.measurement).items()}
+            single_view = game.view(step, type(batch_game.measurement)(**row))
+            np.testing.assert_array_equal(single_view.observation, view.observation[i : i + 1])
             game.act(decisions[i : i + 1], step)
-        many.act(decisions, step)
-        for i, game in enumerate(singles):
-            rows = {name: values[i : i + 1] for name, values in state(many.lifecycle).items()}
+        batch_game.act(decisions, step)
+        for i, game in enumerate(single_games):
+            rows = {name: values[i : i + 1] for name, values in state(batch_game.lifecycle).items()}
             assert rows == state(game.lifecycle)
 
 
@@ -255,12 +261,12 @@ def test_random_play_never_breaks_the_lifecycle(rng_seed: int, gates: str, max_s
     game.play(lambda view: random_decisions(view.masks, rng))
     lifecycle = game.lifecycle
     counts = lifecycle.op_counts
-    present = lifecycle.table.present.sum(axis=1)
+    present_seeds = lifecycle.table.present.sum(axis=1)
     assert (counts.sum(axis=1) == steps).all()
     assert (lifecycle.germinated == counts[:, Op.GERMINATE]).all()
     assert (lifecycle.fossilized == counts[:, Op.FOSSILIZE]).all()
-    assert (lifecycle.germinated - lifecycle.pruned == present).all()
-    assert (present <= (max_seeds or 3)).all()
+    assert (lifecycle.germinated - lifecycle.pruned == present_seeds).all()
+    assert (present_seeds <= (max_seeds or 3)).all()
     assert len({(c.env, c.seed_id) for c in game.changes}) == lifecycle.germinated.sum()
 
 
@@ -272,8 +278,8 @@ def every_decision(lifecycle: Lifecycle, step: int, rng: np.random.Generator) ->
         for slot in range(len(lifecycle.slots)):
             row = decision(op=op, slot=slot)
             for head in range(SLOT + 1, len(HEADS)):
-                allowed = np.flatnonzero(masks.mask(head, row[:, :head])[0])
-                row[0, head] = rng.choice(allowed) if len(allowed) else 0
+                allowed_choices = np.flatnonzero(masks.mask(head, row[:, :head])[0])
+                row[0, head] = rng.choice(allowed_choices) if len(allowed_choices) else 0
             decisions.append((op, slot, row))
     return decisions
 
@@ -291,10 +297,10 @@ def test_valid_decisions_change_only_one_slot(rng_seed: int, gates: str) -> None
             if view.masks.valid[0, op, slot]:
                 twin.execute(row, step, graft)
                 state_after = state(twin)
-                changed = {
+                changed_slots = {
                     s for name in state_before for s in range(3) if state_before[name][0][s] != state_after[name][0][s]
                 }  # type: ignore[index]
-                assert changed == {slot}
+                assert changed_slots == {slot}
             else:
                 with pytest.raises(InvalidDecision, match=f"step {step}"):
                     twin.execute(row, step, graft)
@@ -303,9 +309,9 @@ def test_valid_decisions_change_only_one_slot(rng_seed: int, gates: str) -> None
 
 
 def test_the_last_step_of_an_episode_allows_only_fossilising() -> None:
-    valid = run(episode(steps=7), HELD).lifecycle.masks(7).valid[0]
-    assert valid[Op.FOSSILIZE].tolist() == [True, False, False]
-    assert not np.delete(valid, Op.FOSSILIZE, axis=0).any()
+    valid_ops = run(episode(steps=7), HELD).lifecycle.masks(7).valid[0]
+    assert valid_ops[Op.FOSSILIZE].tolist() == [True, False, False]
+    assert not np.delete(valid_ops, Op.FOSSILIZE, axis=0).any()
 
 
 def test_later_decisions_do_not_change_earlier_masks() -> None:

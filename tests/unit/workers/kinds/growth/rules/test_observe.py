@@ -37,14 +37,14 @@ def layout(n_slots: int, n_blueprints: int) -> Layout:
     base = {}
     slots = [{} for _ in range(n_slots)]
     end = iter(ends.tolist())
-    mine = np.zeros((n_slots, ends[-1]), dtype=bool)
+    feature_mask = np.zeros((n_slots, ends[-1]), dtype=bool)
     for features, slot in blocks:
         for feature in features:
             stop = next(end)
-            (base if slot < 0 else slots[slot])[feature.name] = where = slice(stop - feature.width, stop)
+            (base if slot < 0 else slots[slot])[feature.name] = columns = slice(stop - feature.width, stop)
             if slot >= 0:
-                mine[slot, where] = True
-    return Layout(int(ends[-1]), base, slots, mine)
+                feature_mask[slot, columns] = True
+    return Layout(int(ends[-1]), base, slots, feature_mask)
 
 
 WHERE = layout(len(SLOTS), len(BLUEPRINTS))
@@ -57,8 +57,8 @@ def test_the_observation_width_is_the_sum_of_all_features(n_slots: int, n_bluepr
 
 def test_empty_slots_are_zeros_in_the_first_observation() -> None:
     game = Episode(make_lifecycle(1, steps=25), np.random.default_rng(0))
-    reading = measure(game.lifecycle, game.rng)
-    view = game.view(1, dataclasses.replace(reading, val_acc=np.array([30.0]), val_loss=np.array([2.0])))
+    measurement = measure(game.lifecycle, game.rng)
+    view = game.view(1, dataclasses.replace(measurement, val_acc=np.array([30.0]), val_loss=np.array([2.0])))
     observation = view.observation[0]
     assert (observation.dtype, observation.shape) == (np.float32, (WHERE.width,))
     assert not observation[WHERE.mine.any(axis=0)].any()
@@ -78,18 +78,18 @@ def test_empty_slots_are_zeros_in_the_first_observation() -> None:
 def test_features_of_a_slot_depend_only_on_the_slot(slot: int) -> None:
     """Two environments measure the same; only one germinates. They differ in that slot's blocks and nowhere else."""
     game = Episode(make_lifecycle(2), np.random.default_rng(1))
-    born = decision(op=Op.GERMINATE, slot=slot, blueprint=2, alpha_target=2)
+    germination = decision(op=Op.GERMINATE, slot=slot, blueprint=2, alpha_target=2)
     advance = decision(op=Op.ADVANCE, slot=slot)
-    script = [born, advance, advance, decision(), decision()]
+    script = [germination, advance, advance, decision(), decision()]
     expected = WHERE.mine[slot].copy()
     for name in ("params_added", "seed_utilisation"):  # totals over slots
         expected[WHERE.base[name]] = True
     for step, wish in enumerate(script, start=1):
-        reading = measure(game.lifecycle, game.rng)
+        measurement = measure(game.lifecycle, game.rng)
         equal_readings = {
-            name: np.repeat(array[:1], 2, axis=0) for name, array in vars(reading).items() if array.ndim == 1
+            name: np.repeat(array[:1], 2, axis=0) for name, array in vars(measurement).items() if array.ndim == 1
         }
-        observations = game.view(step, dataclasses.replace(reading, **equal_readings)).observation
+        observations = game.view(step, dataclasses.replace(measurement, **equal_readings)).observation
         differs = observations[0] != observations[1]
         assert not (differs & ~expected).any()
         if step > 1:
@@ -100,8 +100,8 @@ def test_features_of_a_slot_depend_only_on_the_slot(slot: int) -> None:
 
 def test_slot_features_have_their_expected_values() -> None:
     game = Episode(make_lifecycle(1, steps=20), np.random.default_rng(2))
-    born = decision(op=Op.GERMINATE, slot=1, blueprint=1, style=3, tempo=1, alpha_target=1)
-    game.follow([born, *[decision(op=Op.ADVANCE, slot=1)] * 2])
+    germination = decision(op=Op.GERMINATE, slot=1, blueprint=1, style=3, tempo=1, alpha_target=1)
+    game.follow([germination, *[decision(op=Op.ADVANCE, slot=1)] * 2])
     observation = game.view(4).observation[0]
     expected = {
         "present": [1],
@@ -136,11 +136,11 @@ def test_observations_distinguish_an_unmeasured_contribution_from_zero() -> None
     """Before the first measurement and with a contribution of exactly 0: told apart by the flag."""
     game = Episode(make_lifecycle(1), np.random.default_rng(3))
     game.follow([decision(op=Op.GERMINATE, tempo=0, alpha_target=2)])
-    unmeasured = game.view(2).observation[0]
+    unmeasured_row = game.view(2).observation[0]
     zero = dataclasses.replace(measure(game.lifecycle, game.rng), contribution=np.array([[0.0, np.nan, np.nan]]))
-    measured = game.view(3, zero).observation[0]
-    assert (unmeasured[WHERE.slots[0]["measured"]], measured[WHERE.slots[0]["measured"]]) == (0.0, 1.0)
-    assert unmeasured[WHERE.slots[0]["contribution"]] == measured[WHERE.slots[0]["contribution"]] == 0.0
+    measured_row = game.view(3, zero).observation[0]
+    assert (unmeasured_row[WHERE.slots[0]["measured"]], measured_row[WHERE.slots[0]["measured"]]) == (0.0, 1.0)
+    assert unmeasured_row[WHERE.slots[0]["contribution"]] == measured_row[WHERE.slots[0]["contribution"]] == 0.0
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.0, 1e30))
@@ -149,9 +149,11 @@ def test_observations_are_bounded(rng_seed: int, loss: float) -> None:
     rng = np.random.default_rng(rng_seed)
     game = Episode(make_lifecycle(3, 15), rng)
     for step in range(1, 16):
-        reading = measure(game.lifecycle, rng)
-        wild = dataclasses.replace(reading, val_loss=np.full(3, loss), contribution=reading.contribution * 1e3)
-        view = game.view(step, wild)
+        measurement = measure(game.lifecycle, rng)
+        wild_measurement = dataclasses.replace(
+            measurement, val_loss=np.full(3, loss), contribution=measurement.contribution * 1e3
+        )
+        view = game.view(step, wild_measurement)
         assert np.isfinite(view.observation).all()
         assert np.abs(view.observation).max() <= 2.0
         game.act(random_decisions(view.masks, rng), step)
@@ -173,7 +175,7 @@ def test_the_observation_contains_the_blueprint_of_a_seed_module(blueprints: tup
     game.follow([decision(op=Op.GERMINATE, slot=1, blueprint=last_blueprint)])
     observation = game.view(2).observation[0]
     slots = layout(len(SLOTS), len(blueprints)).slots
-    blueprints_by_slot = [observation[where["blueprint"]].tolist() for where in slots]
+    blueprints_by_slot = [observation[columns["blueprint"]].tolist() for columns in slots]
     assert blueprints_by_slot == [
         [0.0] * (last_blueprint + 1),
         [0.0] * last_blueprint + [1.0],

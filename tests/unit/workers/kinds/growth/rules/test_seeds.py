@@ -50,14 +50,14 @@ def test_ramps_are_monotone(start: float, target: float, steps: int, curve: Curv
 
 def test_only_a_constant_alpha_can_be_retargeted() -> None:
     table = SeedTable.empty(1, 1)
-    full = np.ones((1, 1))
+    full_alpha = np.ones((1, 1))
     steps = np.full((1, 1), 3)
     curve = np.zeros((1, 1), dtype=np.int64)
-    seeds.retarget(table, ONE, full, steps, curve)
+    seeds.retarget(table, ONE, full_alpha, steps, curve)
     with pytest.raises(ValueError, match="in progress"):
-        seeds.retarget(table, ONE, full, steps, curve)
+        seeds.retarget(table, ONE, full_alpha, steps, curve)
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
-        seeds.retarget(SeedTable.empty(1, 1), ONE, full * 1.1, steps, curve)
+        seeds.retarget(SeedTable.empty(1, 1), ONE, full_alpha * 1.1, steps, curve)
 
 
 @pytest.mark.parametrize("source", Stage)
@@ -66,15 +66,15 @@ def test_a_transition_outside_the_table_is_refused(source: Stage, target: Stage)
     table = SeedTable.empty(1, 2)
     table.stage[0, 1] = source
     table.epochs_in_stage[0, 1] = 4
-    selected = np.array([[False, True]])
+    selected_slots = np.array([[False, True]])
     if target in TRANSITIONS[source]:
-        transition(table, selected, target, np.array([30.0]))
+        transition(table, selected_slots, target, np.array([30.0]))
         assert table.stage[0].tolist() == [Stage.DORMANT, target]
         assert (table.previous_stage[0, 1], table.previous_epochs_in_stage[0, 1]) == (source, 4)
         assert (table.epochs_in_stage[0, 1], table.acc_at_stage_start[0, 1]) == (0, 30.0)
     else:
         with pytest.raises(IllegalTransition, match="slot 1"):
-            transition(table, selected, target, np.array([30.0]))
+            transition(table, selected_slots, target, np.array([30.0]))
         assert table.stage[0].tolist() == [Stage.DORMANT, source]
 
 

@@ -32,10 +32,10 @@ def follow(losses: list[float], accs: list[float]) -> Signals:
 
 
 def test_a_falling_loss_is_a_positive_improvement() -> None:
-    first = follow([2.0], [30.0])
+    first_signals = follow([2.0], [30.0])
     signals = follow([2.0, 1.5], [30.0, 33.0])
-    assert np.isnan((first.loss_delta, first.acc_delta)).all()
-    assert first.plateau_epochs[0] == 0
+    assert np.isnan((first_signals.loss_delta, first_signals.acc_delta)).all()
+    assert first_signals.plateau_epochs[0] == 0
     assert (signals.loss_delta[0], signals.acc_delta[0]) == (0.5, 3.0)
     assert (signals.train_loss[0], signals.train_acc[0]) == (1.6, 34.0)
 
@@ -99,13 +99,13 @@ def test_the_summary_seed_module_has_the_highest_rank(
     table.stage[0], table.alpha[0], table.contribution[0], table.serial[0] = stage, alpha, contribution, serial
     assert summary_seed(table, table.present).tolist() == [expected]
     order = [2, 0, 1]
-    shuffled = SeedTable(**{name: array[:, order] for name, array in vars(table).items()})
-    shuffled_slot = summary_seed(shuffled, shuffled.present)[0]
+    shuffled_table = SeedTable(**{name: array[:, order] for name, array in vars(table).items()})
+    shuffled_slot = summary_seed(shuffled_table, shuffled_table.present)[0]
     assert (order[shuffled_slot] if shuffled_slot >= 0 else -1) == expected
 
 
 def test_the_summary_seed_module_is_eligible() -> None:
     table = SeedTable.empty(1, 3)
     table.stage[0] = (Stage.FOSSILIZED, Stage.TRAINING, Stage.DORMANT)
-    live = table.present & (table.stage != Stage.FOSSILIZED)
-    assert summary_seed(table, live).tolist() == [1]
+    live_seeds = table.present & (table.stage != Stage.FOSSILIZED)
+    assert summary_seed(table, live_seeds).tolist() == [1]
