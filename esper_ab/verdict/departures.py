@@ -89,8 +89,8 @@ def _gaps_in_order(plan: AnalysisPlan, observations: Observations, cells: Cells)
     """Yield the runs that are missing although later runs of their group exist."""
     for task in plan.tasks:
         for group in plan.groups:
-            is_finished = np.flatnonzero(cells.rows_of(group, task, plan.replicates) >= 0)
-            last_done = int(is_finished.max(initial=0))
+            finished_indices = np.flatnonzero(cells.rows_of(group, task, plan.replicates) >= 0)
+            last_done = int(finished_indices.max(initial=0))
             missing_replicates = cells.lacking(group, task, plan.replicates[:last_done])
             if missing_replicates:
                 yield (

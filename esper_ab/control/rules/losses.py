@@ -158,12 +158,12 @@ class Losses:
         The full message appears once: with its first run, or at the end of the experiment.
         """
         failure = Failure(cause=cause, how=loss.how, line=loss.line, log=loss.last_words, kind=loss.kind)
-        has_complete_seed = number_complete(self._history)
-        other_runs, times = self._failures.add(run.ref, cause, has_complete_seed)
+        complete_seeds = number_complete(self._history)
+        other_runs, times = self._failures.add(run.ref, cause, complete_seeds)
         self._out.record(incidents.program_failed(loss.worker, run, failure, other_runs, times))
         self._liveness.forget(loss.worker.identity)
         failed = (*other_runs, run.ref)
-        if failures.is_of_the_program(failed, has_complete_seed):
+        if failures.is_of_the_program(failed, complete_seeds):
             return failures.repeated(failed, failure)
         if times == 1 and not other_runs:
             self._out.do(commands.Warn(failures.first(run.ref, failure)))
@@ -175,7 +175,7 @@ class Losses:
         error = failure.kind(failure.account)
         dropped_run = Dropped(run=run, alike=alike, deaths=times, how=failure.how, error=error)
         only_this_group = all(other_run.group_id == run.ref.group_id for other_run in other_runs)
-        if has_complete_seed and only_this_group:
+        if complete_seeds and only_this_group:
             return dropped_run
         self._giving_up.set_aside(dropped_run)
         return None
