@@ -26,7 +26,7 @@ ON_TEST_DEVICE = "TEST_GPUS" in os.environ
 COUNT = torch.cuda.device_count() if torch.cuda.is_available() else 0  # GPUs of this process
 REAL = COUNT > 0 and not ON_TEST_DEVICE
 PINNED = re.search(r"^torch==(\S+)", (Path(__file__).parents[2] / "constraints.txt").read_text(), re.MULTILINE)
-NUMBERS = {1: "a GPU", 2: "two GPUs", 8: "eight GPUs"}
+NUMBERS = {1: "a GPU", 2: "two GPUs", 4: "four GPUs", 8: "eight GPUs"}
 
 
 def needed(item: pytest.Item) -> int:

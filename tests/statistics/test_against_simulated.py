@@ -13,6 +13,7 @@ from esper_ab.design.bounds import find_bounds
 from esper_ab.design.design import Boundary, Contrast
 from esper_ab.design.design import default_looks as product_looks
 from esper_ab.stats.least_pairs import LEAST_OPEN_ENDED_PAIRS
+from esper_ab.stats.pair import Pairs
 from esper_ab.verdict.comparison import compare
 from esper_ab.verdict.looks import progress_after as product_follow
 from esper_ab.verdict.pairing import Pairing
@@ -68,7 +69,7 @@ def find_verdict(product_design, contrast, pairs, progress, lost_pairs=()):
     question = Question(
         a=contrast.a, b=contrast.b, design=product_design, planned=max(product_design.looks, default=32), scope="task t"
     )
-    pairing = Pairing(pairs=tuple(pairs), lost=Lost(replicates=tuple(lost_pairs)))
+    pairing = Pairing(pairs=Pairs.of(pairs), lost=Lost(replicates=tuple(lost_pairs)))
     return str(compare(question, pairing, progress, same_records=False, findings=()).verdict)
 
 
