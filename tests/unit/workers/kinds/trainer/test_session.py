@@ -118,7 +118,7 @@ def test_a_trainer_without_resumption_has_a_checkpoint_only_at_its_end(tmp_path:
     ],
 )
 def test_a_trainer_outcome_without_a_number_is_refused_or_replaced(tmp_path: Path, value: str, complaint: str) -> None:
-    change = {"old": 'float("nan") if fault == "breaks" else x', "new": value}
+    change = {"old_text": 'float("nan") if fault == "breaks" else x', "new_text": value}
     record = python(tmp_path, {}, worst=-5.0, **change).train(0, quiet, quiet)
     assert (record.envs[0].outcome, record.envs[0].failed) == (-5.0, True)
     with pytest.raises(
@@ -140,8 +140,11 @@ def test_a_changed_copy_of_a_trainer_is_refused(tmp_path: Path) -> None:
     ("changes", "complaint"),
     [
         ({"eval_episodes": 4}, "evaluate returned 3 outcomes; 4 are planned"),
-        ({"old": ', "Loss/train": -x', "new": ""}, "point 0 has the metrics none in addition to the outcome, but"),
-        ({"old": "run.points)", "new": "2)"}, r"ended before point 2 of 3; it must yield run.points"),
+        (
+            {"old_text": ', "Loss/train": -x', "new_text": ""},
+            "point 0 has the metrics none in addition to the outcome, but",
+        ),
+        ({"old_text": "run.points)", "new_text": "2)"}, r"ended before point 2 of 3; it must yield run.points"),
     ],
 )
 def test_a_run_that_differs_from_its_plan_fails(tmp_path: Path, changes: dict[str, Any], complaint: str) -> None:
