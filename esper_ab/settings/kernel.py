@@ -22,10 +22,10 @@ def resolve_kernel(asked_arithmetic: AskedArithmetic, machine: Machine, untraina
     Raises UsageError if the requested kernel is unusable. `untrainable_words` comes from `untrainable_hosts`.
     """
     kernel = _find(asked_arithmetic.kernel, machine)
-    unusable_words = _why_unusable(kernel, machine)
-    if asked_arithmetic.kernel == "torch" or (asked_arithmetic.kernel == "auto" and unusable_words):
+    reason = _why_unusable(kernel, machine)
+    if asked_arithmetic.kernel == "torch" or (asked_arithmetic.kernel == "auto" and reason):
         return torch_alone(asked_arithmetic)
-    obstacle = unusable_words
+    obstacle = reason
     if untrainable_words and asked_arithmetic.kernel != "auto" and asked_arithmetic.hosts == "kernel":
         obstacle = untrainable_words
     if kernel is None or obstacle:

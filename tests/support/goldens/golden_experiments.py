@@ -165,7 +165,7 @@ def replay(golden: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
 
 
 def rejudged(golden: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the golden, and the goldens of its parts, with the answer that `judge` gives now."""
+    """Return a stored golden, and those of the parts of a joint experiment, with the answer that `judge` gives now."""
     (_, _, answer), *_ = replay(golden)
     if golden["kind"] == "experiment":
         return {**golden, "answer": {**golden["answer"], "comparisons": plain(answer)}}

@@ -1,4 +1,4 @@
-"""Designs with fixed boundaries and the comparison of two lists of outcomes under them."""
+"""Make designs with fixed boundaries, and compare two lists of outcomes by such a design."""
 
 from collections.abc import Sequence
 

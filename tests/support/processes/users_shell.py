@@ -98,7 +98,7 @@ def in_a_users_shell(folder: Path, *arguments: str) -> subprocess.CompletedProce
 
 
 def inherited_facts(folder: Path, *flags: str, program: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the facts that the program inherits: from the shell, and in each rehearsal and run of a launch.
+    """Return the facts that a program inherits from the shell and from each rehearsal and run of a launch.
 
     `flags`: those of the launch. `program`: the launched program.
     """
@@ -130,7 +130,7 @@ def inherited_facts(folder: Path, *flags: str, program: str = "") -> tuple[dict[
 
 
 def named_on_the_page() -> set[str]:
-    """Return the variables that the section "What a command sees" of the page lists."""
+    """Return the variables that the section "What a command sees" of docs/your-trainer.md lists."""
     (section,) = re.findall(r"^### What a command sees\n(.*?)^##", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     return set(re.findall(r"`([A-Z][A-Z_]+)`", section))
 

@@ -1,1 +1,1 @@
-"""Facts for rewards, and rewards that misbehave."""
+"""The facts that reward functions are given in tests, and reward functions that misbehave."""

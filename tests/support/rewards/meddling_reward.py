@@ -42,7 +42,7 @@ GIVEN_UP = {  # replicates whose runs cannot write this file or folder
 
 
 def meddle() -> None:
-    """Do the damage that the environment names; skip what another thread has done already."""
+    """Do the damage that environment variables name; skip damage that another thread has done already."""
     for kind in filter(None, os.environ.get(KINDS_VARIABLE, "").split(SEPARATOR)):
         with suppress(FileNotFoundError, FileExistsError):
             act, name = (FOUND_BY_CHECK | STOPS_THE_RUN | GIVEN_UP)[kind]

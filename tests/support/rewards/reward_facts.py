@@ -60,7 +60,7 @@ def _array(default, value, shape):
 
 
 def make_facts(shape=(1, 1), step=3, steps=25, **values):
-    """Return facts of `shape` [E, S]: those of an empty network at WAIT, with `values` in their place.
+    """Return facts of `shape` [E, S]: those of an empty network at WAIT, except for `values`, which replace theirs.
 
     Each value is a scalar or an array that broadcasts.
     """

@@ -1,4 +1,4 @@
-"""Workers for the launcher contract, without torch; the name in its order decides what a worker does.
+"""Workers without torch, for tests of launchers: the name in a worker's order decides its behaviour.
 
 "ends" writes its order to RUN_DIR/order.json; "fails" raises; "waits" reports through the FIFO RUN_DIR/begun and lives
 until RUN_DIR/gate is opened for writing; "forks" leaves a child that waits like "waits", and ends with status 7.

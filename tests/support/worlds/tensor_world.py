@@ -43,7 +43,7 @@ def make_env(n_envs: int, steps: int, dtype: torch.dtype = torch.float64, **grow
 
 
 def make_bank(n_envs: int, dtype: torch.dtype = torch.float64) -> tuple[Bank, SeedTable]:
-    """Return a bank of fresh hosts, and an empty table that covers them."""
+    """Return a bank of new hosts, and an empty table of seed modules with a row for each of their slots."""
     samples = device_data(dtype).train.x
     bank = Bank(TASK, TASK.slots, np.arange(n_envs), GrowthSettings(batch_size=64), samples)
     bank.begin_episode([env_path(env) for env in range(n_envs)])

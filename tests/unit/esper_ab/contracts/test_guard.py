@@ -165,7 +165,7 @@ def test_processes_left_by_a_program_are_killed_at_its_end(tmp_path: Path) -> No
     assert all(has_ended(int(word)) for word in pids.read_text().split())
 
 
-def test_siblings_of_a_process_of_another_user_are_killed() -> None:
+def test_all_processes_beside_one_of_another_user_are_killed() -> None:
     """The kernel refuses the signal to a process of `sudo`. The exit status stays that of the program."""
     process = subprocess.run([sys.executable, "-c", _ANOTHER_USERS], capture_output=True, text=True, check=False)
     assert (process.returncode, process.stdout, process.stderr) == (0, "True False\n", "")

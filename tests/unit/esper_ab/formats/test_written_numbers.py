@@ -30,7 +30,7 @@ def test_numbers_of_a_spreadsheet_are_converted_with_a_note(cells, plain_cells, 
         ["1,5", "1,234.5"],
     ],
 )
-def test_a_column_of_other_text_is_left_unchanged(cells):
+def test_a_column_without_numbers_is_left_unchanged(cells):
     assert as_plain_numbers("c", cells, comma_is_decimal=False) == (cells, "")
 
 

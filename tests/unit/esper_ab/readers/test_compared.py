@@ -98,7 +98,7 @@ def rewarded(name, sha256):
     return name, fold([replace_fields(events[0], plan=plan), *events[1:]])
 
 
-def test_rewards_of_the_user_are_compared_by_their_source():
+def test_reward_functions_of_a_user_are_compared_by_their_source_code():
     plain_source = source("c", REWARDS)
     assert incomparable([rewarded("a", "11"), rewarded("b", "11"), plain_source]) == ()
     changed_sources = [rewarded("a", "11"), rewarded("b", "22")]

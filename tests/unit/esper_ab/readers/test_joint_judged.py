@@ -105,7 +105,7 @@ def test_every_form_of_a_joint_report_has_the_same_answer(directory):
     assert render_page(joint_report(judge_directory(directory, JOINT, PLAN))) == page
 
 
-def test_outcomes_read_from_a_directory_equal_those_of_its_pairs(directory):
+def test_outcomes_read_from_experiment_directories_equal_those_of_their_journals(directory):
     folders = [(task, directory / task) for task in TASKS]
     observations = read_experiments(folders, scales(tasks=TASKS))
     pairs = pairs_of(load(folders[0][1]).history, Contrast(a="shaped", b="simplified"))

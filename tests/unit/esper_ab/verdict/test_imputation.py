@@ -237,7 +237,7 @@ def test_a_claim_is_not_called_safe_without_a_declared_worst_outcome(shift):
     assert rate_caveat not in routine(claim)
 
 
-def test_an_equivalence_is_tested_for_unseen_collapses_in_both_groups():
+def test_the_effect_of_an_unseen_collapse_is_the_same_if_groups_are_swapped():
     a = 70.0 + 0.3 * WAVES
     b = 70.0 + 0.0 * WAVES
     rule = design(20, worst=40.0)

@@ -211,9 +211,10 @@ def test_the_document_contains_the_level_of_an_answer():
     (comparison,) = document["comparisons"]
     assert comparison["items"]["runs_a"] == 6
     assert {"v_items", "v_runs", "v_residual"} <= comparison["effect"].keys()
-    runs = esper_ab.compare_outcomes({"new": [1.0, 2.0] * 4, "old": [2.0, 4.0] * 4}, margin=2.0, rows="runs").as_dict()
-    assert "level" not in runs
-    assert "items" not in runs["comparisons"][0]
+    outcomes = {"new": [1.0, 2.0] * 4, "old": [2.0, 4.0] * 4}
+    document_of_runs = esper_ab.compare_outcomes(outcomes, margin=2.0, rows="runs").as_dict()
+    assert "level" not in document_of_runs
+    assert "items" not in document_of_runs["comparisons"][0]
 
 
 def test_the_advice_names_numbers_of_runs_and_items():

@@ -66,8 +66,8 @@ def test_an_open_ended_rule_looks_after_every_replicate():
     t = solution[0] / math.sqrt(float(residual_squares[0]) / 10 / 12)
     assert look.e == pytest.approx(math.exp(log_evidence(t, 10, 12.0)), rel=1e-9)
     assert (look.bound_e, look.alpha) == (20.0, 0.05)
-    first_decision = next(look.replicates for look in progress.looks if look.crossed or look.equivalent)
-    assert progress.decided_at == first_decision >= 6
+    first_decided_at = next(look.replicates for look in progress.looks if look.crossed or look.equivalent)
+    assert progress.decided_at == first_decided_at >= 6
     assert all((look.low > 0.0) == (look.e >= 20.0) for look in progress.looks[5:])
     assert not progress_after(anytime(), {AB: pairs_from(DULL[:20])}, 20)[AB].finished
 

@@ -243,12 +243,14 @@ def test_an_unmet_requirement_names_the_task():
 
 
 def test_a_fulfilled_requirement_about_size_states_the_cost_of_unseen_failures():
-    size, direction = (Requirement(left=B, relation=relation, right=A) for relation in ("not-worse-than", "worse-than"))
-    (note,) = require([size], compare_on_tasks(0.0))
+    not_worse, worse = (
+        Requirement(left=B, relation=relation, right=A) for relation in ("not-worse-than", "worse-than")
+    )
+    (note,) = require([not_worse], compare_on_tasks(0.0))
     assert "failures in up to 17 % of a group's runs may be unseen with 16 pairs" in note
     assert "no worst outcome is declared (--worst)" in note
     assert "holds in 9 to 63 % of experiments with 15 pairs, and more often with fewer" in note
-    (note,) = require([size], compare_on_tasks(0.0, worst_outcome=0.0))  # its mean of 70 times 1 - 0.05^(1/16)
+    (note,) = require([not_worse], compare_on_tasks(0.0, worst_outcome=0.0))  # its mean of 70 times 1 - 0.05^(1/16)
     assert note.endswith("at the worst outcome declared or seen (0.00), they worsen the mean of simplified by 11.95")
-    assert require([size], compare_on_tasks(0.0, worst_outcome=69.0)) == []  # they cost less than the margin
-    assert require([direction], compare_on_tasks(6.0)) == []
+    assert require([not_worse], compare_on_tasks(0.0, worst_outcome=69.0)) == []  # they cost less than the margin
+    assert require([worse], compare_on_tasks(6.0)) == []
