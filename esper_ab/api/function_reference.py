@@ -34,9 +34,10 @@ def reference_of(function: object, output_dir: Path) -> str:
         )
     code = inspect.unwrap(function).__code__
     if enclosed := code.co_freevars:
+        settings_words = "it a setting" if len(enclosed) == 1 else "them settings"
         raise UsageError(
             f"compare_training: {name} uses {listed(enclosed)} of the function around it, which cannot be sent to "
-            f"other processes; make {'it a setting' if len(enclosed) == 1 else 'them settings'} of the groups"
+            f"other processes; make {settings_words} of the groups"
         )
     module = sys.modules.get(function.__module__)
     file = Path(getattr(module, "__file__", None) or "")

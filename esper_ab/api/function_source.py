@@ -74,9 +74,8 @@ class _Collected:
 
     def _add(self, name: str, value: Any) -> None:
         if isinstance(value, ModuleType):
-            self.imports.add(
-                f"import {value.__name__}" if name == value.__name__ else f"import {value.__name__} as {name}"
-            )
+            alias = "" if name == value.__name__ else f" as {name}"
+            self.imports.add(f"import {value.__name__}{alias}")
             return
         module = getattr(value, "__module__", None)
         is_definition = isinstance(value, type) or inspect.isfunction(inspect.unwrap(value))
@@ -121,8 +120,12 @@ def _constant(value: Any) -> str:
     """Return a number, a text or a collection of such as an expression; "" for any other value."""
     if isinstance(value, Number):
         value = plain(value)  # a number of NumPy
-    text = repr(value) if _is_plain(value) else ""
-    return text if len(text) <= _LONGEST else ""
+    if not _is_plain(value):
+        return ""
+    text = repr(value)
+    if len(text) > _LONGEST:
+        return ""
+    return text
 
 
 def _is_plain(value: Any) -> bool:

@@ -36,14 +36,17 @@ def half_interval(noise: EvaluationNoise, pairs: int, p: float) -> HalfInterval 
     with_these = _pairs_needed(pairs, p, 1.0)
     suggested = noise.next_eval_episodes
     with_suggested = _pairs_needed(pairs, p, noise.variance_times(suggested))
-    cheaper = with_suggested is not None and (
-        with_these is None or with_suggested * noise.cost_times(suggested) < with_these
-    )
+    cheapest = (with_these, eval_episodes)
+    if with_suggested is not None:
+        cost = with_suggested * noise.cost_times(suggested)
+        if with_these is None or cost < with_these:
+            cheapest = (with_suggested, suggested)
+    cheapest_pairs, cheapest_eval_episodes = cheapest
     return HalfInterval(
         pairs=with_these,
         eval_episodes=_episodes_needed(noise),
-        cheapest_pairs=with_suggested if cheaper else with_these,
-        cheapest_eval_episodes=suggested if cheaper else eval_episodes,
+        cheapest_pairs=cheapest_pairs,
+        cheapest_eval_episodes=cheapest_eval_episodes,
     )
 
 

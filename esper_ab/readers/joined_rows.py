@@ -73,7 +73,9 @@ def join_rows(
         _TableOfRun(table, of_table, of_paths[path], metric)
         for table, of_table, path, metric in zip(tables, roles, paths, metrics, strict=True)
     ]
-    metric = metrics[0] if len({*metrics}) == 1 else _OUTCOME
+    metric = _OUTCOME
+    if len({*metrics}) == 1:
+        metric = metrics[0]
     joined = _joined(source, parts, metric)
     our_names = {ours: ours for ours in joined.columns if ours in IN_ROWS} | {"outcome": metric}
     reduced = one_row_per_run(joined, our_names, rules.steps)
@@ -91,9 +93,10 @@ def join_rows(
 def _metrics(source: str, tables: Sequence[SourceTable], named: str) -> tuple[list[str], tuple[str, ...]]:
     """Return the outcome of each table, and a sentence if tasks have different ones, as formats of benchmarks say."""
     metric = metric_of(source, tables, named)
-    metrics = [
-        metric if named or metric in table.columns or not table.outcomes else table.outcomes[0] for table in tables
-    ]
+    metrics = []
+    for table in tables:
+        has_own_metric = not named and metric not in table.columns and bool(table.outcomes)
+        metrics.append(table.outcomes[0] if has_own_metric else metric)
     if len({*metrics}) == 1:
         return metrics, ()
     of_tasks = {}

@@ -26,12 +26,14 @@ class Cells:
     @cached_property
     def _rows(self) -> dict[tuple[str, str], Ints]:
         """The rows of each group in each task, in order; cells in the order of their first rows."""
+        if not self._group.codes.size:
+            return {}
         tasks = len(self._task.names)
         key = self._group.codes * tasks + self._task.codes
         by_key = np.argsort(key, kind="stable")
         keys, starts = np.unique(key[by_key], return_index=True)
         of_keys = np.split(by_key, starts[1:])
-        cells = sorted(zip(keys.tolist(), of_keys, strict=True), key=lambda cell: int(cell[1][0])) if keys.size else []
+        cells = sorted(zip(keys.tolist(), of_keys, strict=True), key=lambda cell: int(cell[1][0]))
         return {(self._group.names[key // tasks], self._task.names[key % tasks]): rows for key, rows in cells}
 
     @property

@@ -34,7 +34,8 @@ def compared_runs(
     """
     rows = np.stack([runs.cells.rows_of(group, name, replicates) for name in covered_tasks(task, scales)])
     present = rows >= 0
-    values = np.where(present, runs.value[rows], np.nan) if len(runs) else np.full(rows.shape, np.nan)
+    values = np.full(rows.shape, np.nan)
+    values[present] = runs.value[rows[present]]
     failed = np.zeros(rows.shape, dtype=np.bool_)
     failed[present] = np.isnan(values[present]) & ~runs.cancelled[rows[present]]
     any_failed = np.asarray(failed.any(axis=0), dtype=np.bool_)

@@ -57,13 +57,8 @@ def lost_score_findings(
     else:
         weight = _weight(plan, items, contrast, scales, pairing, progress)
         effect = "overturns it" if weight == "caps" else "leaves it standing"
-        yield _finding(
-            weight,
-            contrast,
-            f"{lost_counts}; counting each as the worst outcome or as the best one seen, whichever speaks more against "
-            "the "
-            f"decision, {effect}.",
-        )
+        counted_against = "counting each as the worst outcome or as the best one seen, whichever speaks more against"
+        yield _finding(weight, contrast, f"{lost_counts}; {counted_against} the decision, {effect}.")
 
 
 def _finding(weight: Weight, contrast: Contrast, sentence: str) -> Finding:
@@ -90,10 +85,13 @@ def _weight(
         claim_stands = all(map(progress.upheld_by, against.values()))
     else:
         favours_a = progress.direction * design.outcome.sign > 0.0
-        claim_stands = progress.upheld_by(against[contrast.a if favours_a else contrast.b])
+        better_group = contrast.a if favours_a else contrast.b
+        claim_stands = progress.upheld_by(against[better_group])
     if not claim_stands:
         return "caps"
-    return "notes" if all(look.small for look in against.values()) else "caps equivalence"
+    if all(look.small for look in against.values()):
+        return "notes"
+    return "caps equivalence"
 
 
 def _filled(items: ItemsBelow, contrast: Contrast, scales: Sequence[Scale], *, against: str) -> ItemsBelow:

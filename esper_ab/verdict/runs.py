@@ -102,7 +102,9 @@ class Runs(Sequence[Observation]):
     def find(self, group: str, task: str, replicate: str) -> Observation | None:
         """Return one run; None if it does not exist."""
         (row,) = self.cells.rows_of(group, task, [replicate]).tolist()
-        return None if row < 0 else self[row]
+        if row < 0:
+            return None
+        return self[row]
 
     def outcomes(self, group: str, task: str) -> Floats:
         """Return the outcomes of a group in a task, in the order of their rows, without lost ones."""
@@ -123,7 +125,8 @@ class Runs(Sequence[Observation]):
             rows = alphabetical[start : start + _AT_ONCE]
             names = [column.of_rows(rows) for column in columns]
             text = msgspec.json.encode(list(zip(*names, self.value[rows].tolist(), strict=True)))  # NaN becomes null
-            digest.update(b"," if start else b"")
+            if start:
+                digest.update(b",")
             digest.update(text[1:-1])  # without the brackets
         digest.update(b"]")
         return digest.digest()

@@ -144,11 +144,11 @@ class Losses:
 
     def _handle_in_run(self, loss: Loss, run: RunHistory) -> Dropped | None:
         self._blocks.died(run)
-        has_too_many = self._deaths.count_in_run(run.ref.name, run.recorded)
+        died_too_often = self._deaths.count_in_run(run.ref.name, run.recorded)
         error = loss.kind(loss.account)
         if not loss.fault.retryable:
             return Dropped(run=run, deaths=1, how=loss.how, error=error)
-        if has_too_many:
+        if died_too_often:
             return Dropped(run=run, deaths=self._deaths.most, how=loss.how, error=error)
         return None
 
@@ -168,9 +168,9 @@ class Losses:
         if times == 1 and not other_runs:
             self._out.do(commands.Warn(failures.first(run.ref, failure)))
         self._blocks.died(run)
-        has_too_many = self._deaths.count_in_run(run.ref.name, run.recorded)
+        died_too_often = self._deaths.count_in_run(run.ref.name, run.recorded)
         alike = tuple(other_run.name for other_run in other_runs if other_run.replicate == run.ref.replicate)
-        if not has_too_many and loss.fault.retryable and times == 1 and not alike:
+        if not died_too_often and loss.fault.retryable and times == 1 and not alike:
             return None
         error = failure.kind(failure.account)
         dropped_run = Dropped(run=run, alike=alike, deaths=times, how=failure.how, error=error)

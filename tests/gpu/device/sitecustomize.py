@@ -128,10 +128,12 @@ class Gpus:
 
 
 class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Loads torch once, with the GPUs that have to be there before it asks for them."""
+    """Loads the module `name` once, as it is; a subclass changes it before it is used."""
+
+    name: str
 
     def find_spec(self, name: str, path: object, target: object = None) -> object:
-        if name != "torch":
+        if name != self.name:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
@@ -139,30 +141,31 @@ class Loader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.create_module = spec.loader.create_module
         spec.loader = self
         return spec
+
+    def exec_module(self, module: object) -> None:
+        self.loader.exec_module(module)
+
+
+class Torch(Loader):
+    """Loads torch with the GPUs that have to be there before it asks for them."""
+
+    name = "torch"
 
     def exec_module(self, module: object) -> None:
         gpus = Gpus(json.loads((FOLDER / "gpus.json").read_text()))
-        self.loader.exec_module(module)
+        super().exec_module(module)
         gpus.lend(module)
 
 
-class Signs(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class Signs(Loader):
     """Loads the module that looks for signs of a GPU, and has it find one."""
 
-    def find_spec(self, name: str, path: object, target: object = None) -> object:
-        if name != "workers.devices.signs":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        self.loader = spec.loader
-        self.create_module = spec.loader.create_module
-        spec.loader = self
-        return spec
+    name = "workers.devices.signs"
 
     def exec_module(self, module: object) -> None:
-        self.loader.exec_module(module)
+        super().exec_module(module)
         module.gpu_is_there = lambda: True
 
 
 if "TEST_GPUS" in os.environ:
-    sys.meta_path[:0] = [Loader(), Signs()]
+    sys.meta_path[:0] = [Torch(), Signs()]

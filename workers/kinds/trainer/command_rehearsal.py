@@ -56,7 +56,8 @@ class _Command:
         self.doing(step)
         out = words.fresh_folder(self.folder, "out").resolve()
         log = self.folder / _LOG
-        left = Left(out, log, log.stat().st_size if log.exists() else 0)
+        earlier_bytes = log.stat().st_size if log.exists() else 0
+        left = Left(out, log, earlier_bytes)
 
         def has_result() -> bool:
             return has_outcome(source, left, summary)

@@ -95,7 +95,8 @@ def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing,
             doing=doing,
             limits=limits,
         )
-        with ThreadPoolExecutor(_AT_ONCE if words.device_word(pins_of(question)) == "cpu" else 1) as pool:
+        on_cpu = words.device_word(pins_of(question)) == "cpu"
+        with ThreadPoolExecutor(_AT_ONCE if on_cpu else 1) as pool:
             first_call = pool.submit(function.call, 0, "a seed")
             same_call = pool.submit(function.call, 0, "the same seed again")
             other_call = pool.submit(function.call, 1, "another seed")

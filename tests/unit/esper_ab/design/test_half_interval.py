@@ -12,7 +12,7 @@ from esper_ab.stats.evaluation_noise import Components
 
 
 def noise(policy, episode, *, share=None, evaluation_episode_s=0.05):
-    """Of 8 evaluation episodes in each run, after 24 training episodes in 4 environments."""
+    """Return the noise of runs with 8 evaluation episodes each, after 24 training episodes in 4 environments."""
     true_share = episode / 8 / (policy + episode / 8)
     components = Components(
         runs=12,
