@@ -104,7 +104,7 @@ class Runs(Sequence[Observation]):
         (row,) = self.cells.rows_of(group, task, [replicate]).tolist()
         if row < 0:
             return None
-        return self[row]
+        return self[int(row)]
 
     def outcomes(self, group: str, task: str) -> Floats:
         """Return the outcomes of a group in a task, in the order of their rows, without lost ones."""
