@@ -79,7 +79,12 @@ def chances(part: PartPlan) -> list[str]:
 
 
 def _spread(part: PartPlan) -> AssumedSpread | None:
-    """Return the spread of pairs by a calibration, where pairs are taken as uncorrelated, or by the evidence."""
+    """Return the spread of pairs by a calibration, where pairs are taken as uncorrelated, or by the evidence.
+
+    Return None if it is unknown, or the plan decides nothing by pairs.
+    """
+    if part.plan.is_confounded:
+        return None
     from esper_ab.design.endings_text import AssumedSpread  # needs scipy, which --help does not
     from esper_ab.design.power import sd_of_differences
 

@@ -10,6 +10,7 @@ from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.wording import significant
 from esper_ab.design.power import PowerTable, replicates_needed, sd_of_differences
 from esper_ab.design.scheme import PowerQuestion, generator_of
+from esper_ab.design.table_text import aligned
 from esper_ab.stats.text import digits_for, with_unit
 
 _ESTIMATES = {
@@ -77,11 +78,7 @@ def window_lines(needs: Sequence[WindowNeeds], tables: Sequence[PowerTable], uni
         if of_pairs:
             cells.insert(0, significant(window.sd_pairs, 3) if window.sd_pairs else "-")
         rows.append([window.outcome_over, f"{window.mean:.{digits}f}", significant(window.sd, 3), *cells])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     meanings = ["estimates", *(_ESTIMATES[window.outcome_over] for window in needs)]
-    lines = []
-    for row, meaning in zip(rows, meanings, strict=True):
-        padded = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
-        lines.append("  ".join(["", *padded, meaning]))
+    lines = [f"{line}  {meaning}" for line, meaning in zip(aligned(rows), meanings, strict=True)]
     margin = with_unit(f"{question.margin:g}", unit)
     return [f"Seeds needed for a difference of {margin}, by the part of a run that counts:", *lines, *_CAUTION]

@@ -40,6 +40,11 @@ class Plan(Settings, frozen=True, kw_only=True):
     reward_audit: RewardAudit | None = None  # of the groups' rewards, if the experiment includes one
     carries: bool = False  # whether the task's environments carry state from one reset to the next
 
+    @property
+    def is_confounded(self) -> bool:
+        """True if the runs form no pairs, or always have the same positions where these matter: nothing is decided."""
+        return self.experiment.unpaired or (self.experiment.order == "fixed" and self.design.positions_matter)
+
 
 class Extension(Settings, frozen=True, kw_only=True):
     """The blocks added to a plan, and the rule that applies to the whole extended experiment."""

@@ -122,7 +122,7 @@ def _decides(plan: Plan) -> str:
     replicates = plan.experiment.seeds
     if not design.comparisons:
         return ALONE
-    if plan.experiment.unpaired or (plan.experiment.order == "fixed" and design.positions_matter):
+    if plan.is_confounded:
         return "Decides nothing; the note explains why."
     margin = f"margin {design.margin_words}"
     alpha = f"{100.0 * design.alpha:g} %"
