@@ -18,6 +18,7 @@ import msgspec
 from esper_ab.api.arguments import arguments, path_of
 from esper_ab.api.builder import ExperimentBuilder
 from esper_ab.api.declared import ABExperiment
+from esper_ab.api.interrupting import interruptible
 from esper_ab.api.requested import DeclaredExperiment, parse_declaration
 from esper_ab.api.results import Results, early_end
 from esper_ab.api.spelling import in_python, spelled
@@ -31,7 +32,7 @@ from esper_ab.campaign.running import RunOptions, run
 from esper_ab.contracts.errors import EsperError, UsageError, WorkerFailed, WorkerHung
 from esper_ab.contracts.experiment_name import check_name
 from esper_ab.contracts.settings import NonNegativeInt, PositiveInt
-from esper_ab.contracts.shell_command import typeable
+from esper_ab.contracts.shell_command import shell_command, typeable
 from esper_ab.control.rules.limits import Limits
 from esper_ab.launchers import Launcher
 from esper_ab.settings.experiment import AskedExperiment
@@ -87,8 +88,8 @@ def run_ab_test(
     the flags.
 
     A failed run is a RunResult without success. If too many runs fail, the experiment ends, its remaining runs count as
-    failed, and `Results.error` gives the reason. Raises UsageError before anything starts, Interrupted after Ctrl-C,
-    and DiskFull.
+    failed, and `Results.error` gives the reason. Raises UsageError before anything starts, DiskFull, and after Ctrl-C
+    KeyboardInterrupt, whose message has the command that resumes the experiment.
     """
     _check_built(experiment)
     options_by_name = arguments(
@@ -140,16 +141,20 @@ def run_declared(
         tracking=declaration.tracking,
         about=declaration.about,
     )
-    plan = plan_campaign(campaign, launcher)
+    with interruptible(f"{function} was interrupted before the first run; nothing was recorded"):
+        plan = plan_campaign(campaign, launcher)
     if options_by_name.get("verbose", False):
         click.echo(typeable(describe(plan)))
     with claim(plan) as claimed_plan:
-        try:
-            run(claimed_plan, RunOptions(watched=is_watched, limits=_death_limit(options_by_name)))
-        except (WorkerFailed, WorkerHung) as error:
-            failure = error
-    content = write_report(claimed_plan.directory).content
-    return Results(claimed_plan.directory, content, early_end(failure, claimed_plan.directory, content.history))
+        directory = claimed_plan.directory
+        with interruptible(f"{function} was interrupted; to go on: {shell_command('resume', directory)}"):
+            try:
+                run(claimed_plan, RunOptions(watched=is_watched, limits=_death_limit(options_by_name)))
+            except (WorkerFailed, WorkerHung) as error:
+                failure = error
+    with interruptible(f"{function} was interrupted; `{shell_command('report', directory)}` shows the answer"):
+        content = write_report(directory).content
+    return Results(directory, content, early_end(failure, directory, content.history))
 
 
 def _asked_launcher(options_by_name: Mapping[str, Any]) -> AskedLauncher:

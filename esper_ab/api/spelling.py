@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from esper_ab.contracts.errors import SettingName, Spelling, UsageError
+from esper_ab.contracts.errors import ByDoor, SettingName, Spelling, UsageError
 
 ARGUMENTS = {"max_parallel": "max_parallel_runs", "seeds": "runs_per_variant"}
 
@@ -16,7 +16,9 @@ def in_python(names: Mapping[str, str] = ARGUMENTS) -> Spelling:
     `names`: by key, the name to write instead, if it differs. A name that starts with "--" is written as a flag.
     """
 
-    def spell(setting: SettingName) -> str:
+    def spell(setting: SettingName | ByDoor) -> str:
+        if isinstance(setting, ByDoor):
+            return setting.in_python
         name = names.get(setting.key, setting.key)
         value = setting.value
         if value is None:

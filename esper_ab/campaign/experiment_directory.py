@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from esper_ab.campaign.leftover import PLAN_TEXT, clear, is_leftover
-from esper_ab.contracts.errors import SettingName, UsageError, refused
+from esper_ab.campaign.taken_directory import taken
+from esper_ab.contracts.errors import SettingName, refused
 from esper_ab.contracts.files_below import PRIVATE, make_folder, removed_on_failure, write_below
 from esper_ab.contracts.machine import Machine
 from esper_ab.plan.plan import Plan
@@ -30,9 +31,7 @@ def made(folder: Path) -> bool:
 def claim_new(folder: Path) -> None:
     """Create the empty `folder`; raises as `made` does, and UsageError if the folder exists."""
     if not made(folder):
-        raise UsageError(
-            f"{folder} already exists; choose another with ", SettingName("name"), " or ", SettingName("output_dir")
-        )
+        raise taken(folder)
 
 
 def take_over(folder: Path) -> None:

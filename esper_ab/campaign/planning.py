@@ -13,6 +13,7 @@ from esper_ab.campaign.directory import choose_directory
 from esper_ab.campaign.leftover import is_leftover
 from esper_ab.campaign.machines import Machines
 from esper_ab.campaign.part_planning import needed_bytes, plan_on
+from esper_ab.campaign.taken_directory import taken
 from esper_ab.contracts.errors import UsageError
 from esper_ab.control.preflight import check_experiment_dir, check_launcher
 from esper_ab.journal.begun import begun
@@ -33,7 +34,9 @@ def plan_campaign(campaign: Campaign, launcher: Launcher, *, only_plan: bool = F
     directory = choose_directory(campaign)
     if not (campaign.may_have_begun and begun(directory)):
         required_bytes = sum(needed_bytes(part.asked, campaign.prior) for part in campaign.parts)
-        check_experiment_dir(directory, required_bytes, taken_over=is_leftover(directory))
+        check_experiment_dir(directory, required_bytes)
+        if directory.exists() and not is_leftover(directory):
+            raise taken(directory)
     machines = Machines(launcher, only_plan=only_plan)
     parts = tuple(_plan_parts(campaign, directory, machines))
     for part in parts:

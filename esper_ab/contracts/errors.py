@@ -19,6 +19,10 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from esper_ab.contracts.failure_cause import Cause
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})  # errno values of an OSError that goes away when space is freed
 
@@ -31,7 +35,7 @@ class UserCodeFailed(ValueError):
     again = False  # whether a retry may succeed; False, because a function would get the same input again
     stops = False  # whether all other runs would fail, too, until the user has mended something
     in_log = False  # whether the log ends with the words of the program, which a traceback would only hide
-    cause = ""  # equal for equal failures; "": as `contracts/failure_cause.py` makes it of the exception
+    cause: Cause | None = None  # of a failed program; None: as `contracts/failure_cause.py` makes it of the exception
 
 
 class CodeChanged(UserCodeFailed):
@@ -57,13 +61,23 @@ class SettingName:
     assigned: bool = False
 
 
-Spelling = Callable[[SettingName], str]
+@dataclass(frozen=True)
+class ByDoor:
+    """A part of a message that the command line and the Python API word differently, and that is no setting."""
+
+    in_shell: str
+    in_python: str
+
+
+Spelling = Callable[[SettingName | ByDoor], str]
 _JOINED_BY_COMMAS = ("looks", "groups")
 _NO_FLAGS = {"trainer": "the trainer", "outcome": "--higher or --lower", "outcome_better": "--higher or --lower"}
 
 
-def as_flag(setting: SettingName) -> str:
+def as_flag(setting: SettingName | ByDoor) -> str:
     """Spell a setting for the command line: `--n-envs 2`, `--slots early late`, `--set ppo.minibatches=2`."""
+    if isinstance(setting, ByDoor):
+        return setting.in_shell
     if setting.assigned:
         return f"--set {setting.key}={setting.value}"
     flag = _NO_FLAGS.get(setting.key) or f"--{setting.key.replace('_', '-')}"
@@ -93,19 +107,19 @@ class EsperError(Exception):
 
 
 class UsageError(EsperError):
-    """A request that cannot be carried out. The parts of its message are texts and settings.
+    """A request that cannot be carried out. The parts of its message are texts, settings and words by door.
 
     In `str(error)`, settings are spelled as flags; `spelled` takes a different spelling.
     """
 
     exit_code = 2
 
-    def __init__(self, *parts: str | SettingName) -> None:
+    def __init__(self, *parts: str | SettingName | ByDoor) -> None:
         super().__init__(*parts)
 
     def spelled(self, spelling: Spelling) -> str:
         """Return the message with every setting spelled by `spelling`."""
-        return "".join(spelling(part) if isinstance(part, SettingName) else part for part in self.args)
+        return "".join(part if isinstance(part, str) else spelling(part) for part in self.args)
 
     def __str__(self) -> str:
         return self.spelled(as_flag)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from esper_ab.contracts.failure_cause import UNKNOWN, Cause
 from esper_ab.contracts.message import Message
 from esper_ab.contracts.records import (
     Checkpoint,
@@ -22,7 +23,7 @@ from esper_ab.contracts.records import (
 )
 from esper_ab.contracts.worker_order import RunSpec
 
-PROTOCOL = 21
+PROTOCOL = 22
 
 
 class Hello(Message, frozen=True, kw_only=True, tag="Hello"):
@@ -84,8 +85,7 @@ class Failed(Message, frozen=True, kw_only=True, tag="Failed"):
     traceback: str  # "": users' code failed, and the summary says everything
     again: bool = True  # whether a retry with the same orders may succeed
     stops: bool = False  # whether all other runs would fail, too, until the user has mended something
-    # Why the user's program failed, without what differs between runs; equal for equal failures. "": another reason.
-    cause: Annotated[str, Meta(max_length=400)] = ""
+    cause: Cause = UNKNOWN  # why the user's program failed; UNKNOWN: another reason
 
 
 class Pong(Message, frozen=True, kw_only=True, tag="Pong"):

@@ -16,6 +16,7 @@ from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageEr
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.trainer import is_command
 from esper_ab.control import descriptors, provenance
+from esper_ab.control.changed_code import notices
 from esper_ab.control.coordinator import Coordinator
 from esper_ab.control.event_sink import EventSink
 from esper_ab.control.fleet import Fleet
@@ -117,6 +118,8 @@ def _continue(
         journal.close()
         raise
     sink = EventSink(journal, history, observers)
+    for notice in notices(experiment_dir, history, first_events):
+        sink.warn(notice)
     _perform(sink, [events.ExperimentContinued(**_describe_process()), *first_events], experiment_dir, launcher, limits)
 
 

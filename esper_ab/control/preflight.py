@@ -130,21 +130,11 @@ def expected_bytes(env_episodes: int) -> int:
     return _SPARE_BYTES + env_episodes * _LOG_BYTES_PER_ENV_EPISODE
 
 
-def check_experiment_dir(experiment_dir: Path, needed_bytes: int, *, taken_over: bool = False) -> None:
-    """Raise UsageError unless `experiment_dir` is new (or `taken_over`), can be created and has room.
-
-    Creates nothing.
-    """
+def check_experiment_dir(experiment_dir: Path, needed_bytes: int) -> None:
+    """Raise UsageError unless `experiment_dir` can be created, or exists, and has room. Creates nothing."""
     if expected := expected_instead(str(experiment_dir)):
         subject = f"cannot create {str(experiment_dir)!r}"
         raise UsageError(f"{subject}: expected {expected}; choose another with ", SettingName("output_dir"))
-    if experiment_dir.exists() and not taken_over:
-        raise UsageError(
-            f"{experiment_dir} exists already; choose another with ",
-            SettingName("name"),
-            " or ",
-            SettingName("output_dir"),
-        )
     parent = next(folder for folder in experiment_dir.absolute().parents if folder.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         raise UsageError(f"cannot create {experiment_dir}: {parent} is not a writable folder; choose another")

@@ -13,6 +13,7 @@ _WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
 ROWS = "rows"  # kind of a finding on rows of unknown origin, which stands beside the verdict
 LOST_SCORES = "lost scores"  # kind of a finding on scores of items that runs lost
+MIXED_CODE = "mixed code"  # kind of a finding on results of different files of a trainer, shown beside the verdict
 SEED = "seed"  # kind of a finding on seeds that do not repeat, which stands beside the verdict
 
 

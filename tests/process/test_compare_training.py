@@ -52,7 +52,11 @@ def interrupted(tmp_path: Path) -> Path:
         script.send_signal(signal.SIGINT)
         (tmp_path / "go").touch()
         _, complaint = script.communicate(timeout=600)
-    assert "Interrupted: stopped by Ctrl-C" in complaint
+    resume = "to go on: esper-ab resume experiments/x"
+    assert complaint.splitlines() == [
+        f"stopped by Ctrl-C after the current barrier; all records so far are kept; {resume}"
+    ]
+    assert script.returncode == -signal.SIGINT, "a shell calls it 130"
     return tmp_path
 
 

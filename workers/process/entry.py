@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from esper_ab.contracts import link_keys, users_shell
 from esper_ab.contracts.catalog import folders
 from esper_ab.contracts.errors import USER_FAULTS, OutOfMemory, UserCodeFailed
-from esper_ab.contracts.failure_cause import cause_of_exception
+from esper_ab.contracts.failure_cause import UNKNOWN, cause_of_exception
 from esper_ab.contracts.installed_code import sources_imported
 from esper_ab.contracts.kinds_of_task import TRAINER
 from esper_ab.contracts.messages import PROTOCOL, Failed, Hello
@@ -120,7 +120,8 @@ def failure(error: BaseException) -> Failed:
     cause = cause_of_exception(error)
     if isinstance(error, UserCodeFailed):
         summary = str(error).splitlines()[0][:_SUMMARY_CHARS]
-        cause = error.cause if error.in_log else cause
+        if error.in_log:
+            cause = error.cause or UNKNOWN
         return Failed(summary=summary, traceback="", again=error.again, stops=error.stops, cause=cause)
     summary = f"{type(error).__name__}: {error}".splitlines()[0][:_SUMMARY_CHARS]
     lines = "".join(traceback.format_exception(error))

@@ -23,6 +23,11 @@ class BlocksInProgress:
     def __bool__(self) -> bool:
         return bool(self._barriers)
 
+    @property
+    def replicates(self) -> frozenset[int]:
+        """The replicates in progress."""
+        return frozenset(self._barriers)
+
     def begin(self, block: Block, plan: Plan) -> None:
         """Add a block before any of its runs has arrived."""
         self._barriers[block.replicate] = barrier_of(block, plan)

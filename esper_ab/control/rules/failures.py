@@ -1,8 +1,8 @@
 """Failures of users' programs: which ones are the same, and what is said about them.
 
-A failure is the same as another one if both have the same *cause*: the exit status and the last line of a command, or
-the exception of a Python trainer, without numbers, paths and addresses, which differ between runs. The worker makes
-the cause. A run that gives no sign of life is a failure, too.
+A failure is the same as another one if both have the same *masked cause*: the exit status and the last line of a
+command, or the exception of a Python trainer, without numbers, paths and addresses, which differ between runs. Messages
+show the cause as the program wrote it. The worker makes both. A run that gives no sign of life is a failure, too.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from esper_ab.contracts.errors import WorkerFailed, WorkerHung
+from esper_ab.contracts.failure_cause import UNKNOWN, Cause
 from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.wording import listed
 from esper_ab.control.rules.worker_state import Fault
 from esper_ab.journal.fold import RunHistory
 
-_HUNG = "it gave no sign of life"
+_HUNG = Cause(masked="it gave no sign of life", text="it gave no sign of life")
 _NAMED = 3  # runs in a message
 
 
@@ -25,7 +26,7 @@ _NAMED = 3  # runs in a message
 class Failure:
     """One failure of a user's program."""
 
-    cause: str
+    cause: Cause
     how: str  # how the worker ended
     line: str  # which worker ended, how and where
     log: str  # the end of the run's log, after a line with the log's path; "" for none
@@ -36,60 +37,93 @@ class Failure:
         return f"{self.line}\n{self.log}" if self.log else self.line
 
 
-def cause_of(fault: Fault, run: RunHistory, *, hung: bool) -> str:
-    """Return the cause of a worker's end; "" if it was not the user's program, or if the user must act first."""
+@dataclass(frozen=True, kw_only=True)
+class Alike:
+    """The runs that have failed in the same way since the last completion of a seed."""
+
+    others: tuple[RunRef, ...]  # without the run that has just failed
+    times: int  # how often the run that has just failed has failed so
+    same_words: bool  # whether the program wrote exactly the same in all of them
+    outlived: int  # seeds that were at work at the first of these failures, still are, and have not failed so
+
+
+def cause_of(fault: Fault, run: RunHistory, *, hung: bool) -> Cause:
+    """Return the cause of a worker's end; UNKNOWN if it was not the program, or if the user must act first."""
     if run.spec.trainer is None or fault.stops_experiment:
-        return ""
-    if hung and not fault.cause:
+        return UNKNOWN
+    if hung and fault.cause == UNKNOWN:
         return _HUNG
     return fault.cause
 
 
+@dataclass(kw_only=True)
+class _SinceCompletion:
+    """The failures by one masked cause since a seed was last completed."""
+
+    complete: int  # seeds that were complete then
+    at_work: frozenset[int]  # seeds that were at work at the first of these failures
+    texts: dict[RunRef, str]  # of each run that has failed, what the program wrote last
+
+
 class Failures:
-    """The runs that failed, by cause; those before the last completion of a seed are forgotten."""
+    """The runs that failed, by masked cause; those before the last completion of a seed are forgotten."""
 
     def __init__(self) -> None:
-        self._times: Counter[tuple[str, RunRef]] = Counter()  # by cause and run
-        self._complete_then: dict[str, dict[RunRef, int]] = {}  # cause -> run -> seeds that were complete
+        self._times: Counter[tuple[str, RunRef]] = Counter()  # by masked cause and run
+        self._since: dict[str, _SinceCompletion] = {}  # by masked cause
 
-    def add(self, run: RunRef, cause: str, complete: int) -> tuple[tuple[RunRef, ...], int]:
-        """Add a failure; return the other runs that failed so since the last completion, and this run's failures.
+    def add(self, run: RunRef, cause: Cause, *, complete: int, at_work: Collection[int]) -> Alike:
+        """Add a failure of `run`, and return what it is alike to.
 
-        `complete`: the number of seeds that are complete.
+        `complete`: the number of seeds that are complete; `at_work`: those in progress.
         """
-        self._times[cause, run] += 1
-        runs = self._complete_then.setdefault(cause, {})
-        runs[run] = complete
-        others = tuple(other_run for other_run, then in runs.items() if other_run != run and then == complete)
-        return others, self._times[cause, run]
+        self._times[cause.masked, run] += 1
+        since = self._since.get(cause.masked)
+        if since is None or since.complete != complete:
+            since = _SinceCompletion(complete=complete, at_work=frozenset(at_work), texts={})
+            self._since[cause.masked] = since
+        since.texts[run] = cause.text
+        failed_seeds = {failed.replicate for failed in since.texts}
+        return Alike(
+            others=tuple(failed for failed in since.texts if failed != run),
+            times=self._times[cause.masked, run],
+            same_words=len(set(since.texts.values())) == 1,
+            outlived=len(since.at_work.intersection(at_work) - failed_seeds),
+        )
 
 
-def is_of_the_program(runs: Collection[RunRef], complete: int) -> bool:
+def is_of_the_program(runs: Collection[RunRef], complete: int, outlived: int) -> bool:
     """Whether the program is at fault if these runs failed in the same way, and not their seeds or their setting.
 
-    It is if the failure has struck two seeds before any was complete. Once seeds are complete, the program works for
-    some: then the failure must strike several groups, in more seeds than are complete.
+    It is if the failure has struck two seeds or more, and more than those for which the program works: those that are
+    `complete`, and those that have `outlived` the failure (see `Alike`). Once seeds are complete, the failure must also
+    strike several groups.
     """
     seeds = {run.replicate for run in runs}
-    if not complete:
-        return len(seeds) > 1
     groups = {run.group_id for run in runs}
-    return len(groups) > 1 and len(seeds) > complete
+    return len(seeds) > max(1, complete + outlived) and (not complete or len(groups) > 1)
 
 
 def first(run: RunRef, failure: Failure) -> str:
     """Return the warning for the first failure of a run."""
-    return f"{run.name} failed and is tried again: {failure.cause}{_log_of(failure)}"
+    return f"{run.name} failed and is tried again: {failure.cause.text}{_log_of(failure)}"
 
 
-def repeated(runs: tuple[RunRef, ...], failure: Failure) -> WorkerFailed | WorkerHung:
-    """Return the error that ends the experiment after several runs failed in the same way."""
+def repeated(runs: tuple[RunRef, ...], failure: Failure, *, same_words: bool) -> WorkerFailed | WorkerHung:
+    """Return the error that ends the experiment after several runs failed in the same way, the last one by `failure`.
+
+    `same_words`: whether the program wrote exactly the same in all of them; else the last one is an example.
+    """
     names = [run.name for run in runs]
     if len(names) <= _NAMED:
         names_words = listed(names)
     else:
         names_words = f"{', '.join(names[:_NAMED])} and others"
-    line = f"{names_words} failed in the same way, so the experiment ends, with every seed kept: {failure.cause}"
+    example_words = "" if same_words else f"for example in {names[-1]}: "
+    line = (
+        f"{names_words} failed in the same way, so the experiment ends, with every seed kept: "
+        f"{example_words}{failure.cause.text}"
+    )
     return failure.kind(f"{line}\n{failure.log}" if failure.log else line)
 
 

@@ -1,9 +1,9 @@
 """Replicates without outcome: those that are given up, and those that are set aside until it is clear what is at fault.
 
 A run that keeps failing gives its replicate up in every group. But if runs of other replicates fail in the same way,
-the user's program is at fault and not the seed. So a replicate whose runs fail is only set aside: if others fail so,
-too, the experiment ends with all seeds kept, and can be resumed when the program is mended. Once another replicate is
-completed, or no other run is left to try, the replicates set aside are given up.
+the user's program is at fault and not the seed. So a replicate whose runs fail is only set aside: if most others fail
+so, too, the experiment ends with all seeds kept, and can be resumed when the program is mended. Once another replicate
+is completed, or no other run is left to try, the replicates set aside are given up.
 """
 
 from __future__ import annotations

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from esper_ab.contracts.errors import Interrupted, WorkerHung
 from esper_ab.contracts.messages import Hello, Ready
-from esper_ab.contracts.records import RunRef
 from esper_ab.contracts.wording import times
 from esper_ab.contracts.worker_order import RunSpec, WorkerOrder
 from esper_ab.control.rules.confounders import confounders
-from esper_ab.control.rules.failures import Failure
+from esper_ab.control.rules.failures import Alike, Failure
 from esper_ab.control.rules.liveness import Laggard, Sign
 from esper_ab.control.rules.runs import NOWHERE, episode_at, event_of, stage
 from esper_ab.control.rules.validation import Report
@@ -140,18 +139,13 @@ def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, h
     )
 
 
-def program_failed(
-    worker: WorkerState, run: RunHistory, failure: Failure, other_runs: Collection[RunRef], times: int
-) -> Incident:
-    """Return the incident of a failure of the user's program; an exit repeated in the same way has no log.
-
-    `other_runs`: runs that failed in the same way before; `times`: how often this run has failed so.
-    """
+def program_failed(worker: WorkerState, run: RunHistory, failure: Failure, alike: Alike) -> Incident:
+    """Return the incident of a failure of the user's program; an exit repeated in the same way has no log."""
     hung = failure.kind is WorkerHung
-    if times == 1 and not other_runs:
+    if alike.times == 1 and not alike.others:
         return death(worker, run, failure.line, failure.log, hung=hung)
-    earlier_run = "before" if times > 1 else next(iter(other_runs)).name
-    line = f"{worker.title} failed in the same way as {earlier_run}"
+    earlier_run = "before" if alike.times > 1 else alike.others[0].name
+    line = f"{worker.title} failed in the same way as {earlier_run}: {failure.cause.text}"
     return death(worker, run, line, failure.log if hung else "", hung=hung)
 
 

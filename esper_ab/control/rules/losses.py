@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from esper_ab.contracts.errors import EsperError, WorkerFailed, WorkerHung
+from esper_ab.contracts.failure_cause import UNKNOWN, Cause
 from esper_ab.control.rules import commands, failures, incidents
 from esper_ab.control.rules.blocks import BlocksInProgress
 from esper_ab.control.rules.deaths import Deaths, any_complete, number_complete
@@ -87,7 +88,7 @@ class Losses:
         is_in_run = run is not None and worker.greeted and run.evaluation is None
         if run is not None and is_in_run and not loss.blameless:
             cause = failures.cause_of(loss.fault, run, hung=loss.hung)
-            if cause:
+            if cause != UNKNOWN:
                 return self._program_failed(loss, run, cause)
         self._out.record(incidents.death(worker, run, loss.line, loss.last_words, hung=loss.hung))
         ends = loss.fault.stops_experiment or self._is_hopeless(loss)
@@ -152,29 +153,29 @@ class Losses:
             return Dropped(run=run, deaths=self._deaths.most, how=loss.how, error=error)
         return None
 
-    def _program_failed(self, loss: Loss, run: RunHistory, cause: str) -> Dropped | EsperError | None:
+    def _program_failed(self, loss: Loss, run: RunHistory, cause: Cause) -> Dropped | EsperError | None:
         """Handle the end of a worker by a failure of the user's program: retry, set aside, or end the experiment.
 
         The full message appears once: with its first run, or at the end of the experiment.
         """
         failure = Failure(cause=cause, how=loss.how, line=loss.line, log=loss.last_words, kind=loss.kind)
         complete_seeds = number_complete(self._history)
-        other_runs, times = self._failures.add(run.ref, cause, complete_seeds)
-        self._out.record(incidents.program_failed(loss.worker, run, failure, other_runs, times))
+        alike = self._failures.add(run.ref, cause, complete=complete_seeds, at_work=self._blocks.replicates)
+        self._out.record(incidents.program_failed(loss.worker, run, failure, alike))
         self._liveness.forget(loss.worker.identity)
-        failed = (*other_runs, run.ref)
-        if failures.is_of_the_program(failed, complete_seeds):
-            return failures.repeated(failed, failure)
-        if times == 1 and not other_runs:
+        failed = (*alike.others, run.ref)
+        if failures.is_of_the_program(failed, complete_seeds, alike.outlived):
+            return failures.repeated(failed, failure, same_words=alike.same_words)
+        if alike.times == 1 and not alike.others:
             self._out.do(commands.Warn(failures.first(run.ref, failure)))
         self._blocks.died(run)
         died_too_often = self._deaths.count_in_run(run.ref.name, run.recorded)
-        alike = tuple(other_run.name for other_run in other_runs if other_run.replicate == run.ref.replicate)
-        if not died_too_often and loss.fault.retryable and times == 1 and not alike:
+        same_seed = tuple(other.name for other in alike.others if other.replicate == run.ref.replicate)
+        if not died_too_often and loss.fault.retryable and alike.times == 1 and not same_seed:
             return None
         error = failure.kind(failure.account)
-        dropped_run = Dropped(run=run, alike=alike, deaths=times, how=failure.how, error=error)
-        only_this_group = all(other_run.group_id == run.ref.group_id for other_run in other_runs)
+        dropped_run = Dropped(run=run, alike=same_seed, deaths=alike.times, how=failure.how, error=error)
+        only_this_group = all(other.group_id == run.ref.group_id for other in alike.others)
         if complete_seeds and only_this_group:
             return dropped_run
         self._giving_up.set_aside(dropped_run)

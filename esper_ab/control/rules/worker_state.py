@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
+from esper_ab.contracts.failure_cause import UNKNOWN, Cause
 from esper_ab.contracts.messages import Failed
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.worker_order import RunSpec, WorkerOrder
@@ -19,7 +22,7 @@ class Fault:
     text: str
     says_all: bool = False  # whether `text` says all that concerns the user, so that the log need not be shown
     traceback: str = ""  # as the worker reported it, in case it leaves no log
-    cause: str = ""  # why the user's program failed, equal for equal failures; "": another reason
+    cause: Cause = UNKNOWN  # why the user's program failed; UNKNOWN: another reason
     retryable: bool = True  # whether a restart may help
     stops_experiment: bool = False  # whether the experiment must stop until the user has mended something
 
@@ -44,7 +47,7 @@ class WorkerState:
             text=f"reported an error: {visible_line(message.summary, _SUMMARY_CHARS)}",
             says_all=not message.traceback,
             traceback=message.traceback,
-            cause=message.cause,
+            cause=structs.replace(message.cause, text=visible_line(message.cause.text)),
             retryable=message.again,
             stops_experiment=message.stops,
         )

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from esper_ab.analysis.kind import FindingsKind
 from esper_ab.analysis.observe import ComparedPairs
 from esper_ab.contracts.trainer import is_command
+from esper_ab.contracts.wording import listed
 from esper_ab.journal.events import TrainerMended
 from esper_ab.journal.fold import History
 from esper_ab.kinds.trainer.rehearsed import in_sentences
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.verdict.finding import SEED, Finding
+from esper_ab.verdict.finding import MIXED_CODE, SEED, Finding
 
 _NO_REPEAT = (
     "A seed does not repeat: in the rehearsal, the same seed gave another outcome, so the pairs may share nothing."
@@ -36,6 +37,7 @@ class TrainerFindings(FindingsKind):
                 f"not rehearsed. {_describe_earlier_records(history.mended)}"
             )
             yield Finding("mended", "notes", (), sentence)
+            yield from _mixed_code(history, history.mended)
 
     def budget(self, experiment: ResolvedExperiment) -> str:
         """Describe a run in commands or trainings, and in points."""
@@ -43,6 +45,20 @@ class TrainerFindings(FindingsKind):
         if experiment.episodes == 1:
             return f"one {work} per run"
         return f"one {work} per run in {experiment.episodes} points"
+
+
+def _mixed_code(history: History, mended_trainer: TrainerMended) -> Iterator[Finding]:
+    """Yield a finding for each group with results that come, at least in part, from the files before a change."""
+    for group in history.groups:
+        evaluated_runs = [run for run in history.of_group(group) if run.evaluation is not None]
+        names = [run.ref.name for run in evaluated_runs if run.ref.name in mended_trainer.before]
+        if names:
+            were = "was" if len(names) == 1 else "were"
+            sentence = (
+                f"{listed(names)} {were} trained, at least in part, with the trainer's files before they were changed, "
+                "and later runs with the changed ones: a difference may come from that change."
+            )
+            yield Finding(MIXED_CODE, "notes", (group,), sentence)
 
 
 def _describe_earlier_records(mended_trainer: TrainerMended) -> str:

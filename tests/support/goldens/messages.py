@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.codec import encode
+from esper_ab.contracts.failure_cause import cause_of_text
 from esper_ab.contracts.messages import (
     PROTOCOL,
     Assign,
@@ -80,7 +81,7 @@ EXAMPLES = (
         EPISODE, record=msgspec.structs.replace(EPISODE.record, ppo=PPO, seed_events=(SEED_EVENT,))
     ),
     report_of(SPEC, 3),
-    Failed(summary="ValueError: no", traceback="Traceback …"),
+    Failed(summary="ValueError: no", traceback="Traceback …", cause=cause_of_text("ValueError: 3 features, not 7")),
     Assign(spec=SPEC, milestone=2, checkpoints=(CHECKPOINT,)),
     Release(run_name="a/0", milestone=1),
     Cancel(run_name="a/0", reason="its seed cannot be completed"),

@@ -3,6 +3,7 @@
 from collections import Counter
 from functools import cache
 
+from esper_ab.contracts.failure_cause import UNKNOWN, cause_of_text
 from esper_ab.contracts.messages import PROTOCOL, Assign, Cancel, Failed, Hello, Progress, Ready, Release
 from esper_ab.contracts.records import Checkpoint
 from esper_ab.control.rules import commands
@@ -18,7 +19,7 @@ from support.workers.fake_worker import phase_of, report_of
 
 ROUND_S = (1.0, 1.0, 9.0, 60.0)  # the last: the coordinator itself stood still
 MOST_ROUNDS = 300  # without further faults; these worlds take a tenth of it
-CAUSES = ("ValueError: #", "KeyError: #")  # of failures of a user's program
+CAUSES = (cause_of_text("ValueError: 3"), cause_of_text("KeyError: 3"))  # of failures of a user's program
 FAULTS = ("progress", "repeat", "die", "die", "fail", "program", "hang", "garbage", "late word", "ahead", "out of turn")
 
 
@@ -119,7 +120,7 @@ class SimulatedWorker:
         self.reports.append(report)
         return report
 
-    def failed(self, cause=""):
+    def failed(self, cause=UNKNOWN):
         return Failed(summary="RuntimeError: the planted error", traceback="", cause=cause)
 
 
@@ -281,7 +282,7 @@ class World:
                 worker.hung = True
                 self.machine.exited(worker.order.lane.name, self.now)
             case "fail" | "program" if not worker.hung:
-                self.hear(worker, worker.failed(choices.choose(CAUSES) if action == "program" else ""))
+                self.hear(worker, worker.failed(choices.choose(CAUSES) if action == "program" else UNKNOWN))
             case "hang":
                 worker.hung = True
             case "garbage":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from esper_ab.contracts import users_shell
 from esper_ab.contracts.errors import CodeChanged
-from esper_ab.contracts.failure_cause import without_particulars
+from esper_ab.contracts.failure_cause import cause_of_text
 from esper_ab.contracts.files_below import folder_below
 from esper_ab.contracts.outcome_summary import read_summary
 from esper_ab.contracts.records import EpisodeRecord
@@ -70,7 +70,7 @@ class CommandSession(TrainerSession):
         try:
             outcome = read_outcome(self._source, left_output, self._summary)
         except ValueError as error:
-            raise running.ScriptFailed(str(error), without_particulars(str(error))) from None
+            raise running.ScriptFailed(str(error), cause_of_text(str(error))) from None
         self.point = 1
         self.done = repr(outcome).encode()
         return self._record(episode, outcome, {}, begin_s)

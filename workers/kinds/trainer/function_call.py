@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.failure_cause import without_particulars
+from esper_ab.contracts.failure_cause import cause_of_text
 from esper_ab.contracts.files_below import remove_below, write_below
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.regular_file import read_regular
@@ -92,7 +92,7 @@ def called(asked: Call, place: CallPlace, watch: Watch) -> Called:
     except running.ScriptFailed as error:
         if place.answer.exists():
             problem = _decode(read_regular(place.answer)).error
-            raise running.ScriptFailed(problem, without_particulars(problem)) from None
+            raise running.ScriptFailed(problem, cause_of_text(problem)) from None
         process = f"the process of {asked.name}"
         raise running.ScriptFailed(str(error).replace(running.shown(words), process), error.cause) from None
     if not place.answer.exists():

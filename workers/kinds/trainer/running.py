@@ -15,7 +15,7 @@ import psutil
 
 from esper_ab.contracts import guard
 from esper_ab.contracts.errors import UserCodeFailed
-from esper_ab.contracts.failure_cause import cause_of_exit, port_hint
+from esper_ab.contracts.failure_cause import Cause, cause_of_exit, port_hint
 from esper_ab.contracts.files_below import open_below
 from esper_ab.contracts.own_packages import isolated_command
 from esper_ab.contracts.process_endings import how_ended
@@ -40,8 +40,8 @@ class ScriptFailed(UserCodeFailed):
     again = True  # the fault may be gone next time
     in_log = True
 
-    def __init__(self, message: str, cause: str = "") -> None:
-        """`cause`: see `contracts/failure_cause.py`."""
+    def __init__(self, message: str, cause: Cause | None = None) -> None:
+        """`cause`: None if a retry may succeed."""
         super().__init__(message)
         self.cause = cause
 

@@ -19,8 +19,6 @@ def test_an_existing_experiment_directory_is_refused(tmp_path: Path) -> None:
     )
     assert (tmp_path / "a" / "b" / "plan.txt").read_text() == "all of the plan\n"
     with pytest.raises(UsageError, match="--name or --output-dir"):
-        check_experiment_dir(tmp_path / "a" / "b", 0)
-    with pytest.raises(UsageError, match="--name or --output-dir"):
         claim_new(tmp_path / "a" / "b")
 
 

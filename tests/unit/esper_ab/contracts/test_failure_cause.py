@@ -1,6 +1,12 @@
 import pytest
 
-from esper_ab.contracts.failure_cause import cause_of_exception, cause_of_exit, without_particulars
+from esper_ab.contracts.failure_cause import (
+    UNKNOWN,
+    cause_of_exception,
+    cause_of_exit,
+    cause_of_text,
+    without_particulars,
+)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +58,17 @@ def test_the_cause_of_a_very_long_error_is_found_quickly(long_text: str) -> None
 def test_the_cause_of_a_failed_command_is_its_exit_status_and_last_line(
     status: int, lines: list[str], cause: str
 ) -> None:
-    assert cause_of_exit(status, lines) == f"exit status {status}, {cause}"
+    assert cause_of_exit(status, lines).masked == f"exit status {status}, {cause}"
+
+
+def test_people_are_shown_the_last_line_of_a_failed_command_as_it_was_written() -> None:
+    lines = ["Traceback", "ValueError: /data/a/x.csv:  expected 3 features, not 7", "goodbye"]
+    assert cause_of_exit(1, lines).text == "exit status 1, ValueError: /data/a/x.csv: expected 3 features, not 7"
+
+
+def test_the_words_of_a_very_long_error_are_cut() -> None:
+    cause = cause_of_text("ValueError: " + "Z" * 2_000_000)
+    assert len(cause.text) == len(cause.masked) == 300
 
 
 @pytest.mark.parametrize(
@@ -64,14 +80,16 @@ def test_the_cause_of_a_failed_command_is_its_exit_status_and_last_line(
 )
 def test_a_port_that_is_in_use_is_a_cause_with_its_remedies(line: str) -> None:
     cause = cause_of_exit(1, [line, "x" * 400])
-    assert "give it {port}, which is a free one for each run, or run one at a time with --max-parallel 1" in cause
-    assert len(cause) < 400
+    for text in (cause.masked, cause.text):
+        assert "give it {port}, which is a free one for each run, or run one at a time with --max-parallel 1" in text
+        assert len(text) < 400
 
 
 @pytest.mark.parametrize("status", [137, 143])
 def test_a_command_killed_by_a_signal_has_no_cause(status: int) -> None:
-    assert cause_of_exit(status, ["step 7"]) == ""
+    assert cause_of_exit(status, ["step 7"]) == UNKNOWN
 
 
 def test_the_cause_of_an_exception_is_its_type_and_message() -> None:
-    assert cause_of_exception(KeyError(731551898)) == "KeyError: #"
+    cause = cause_of_exception(KeyError(731551898))
+    assert (cause.masked, cause.text) == ("KeyError: #", "KeyError: 731551898")

@@ -6,7 +6,7 @@ from support.outcomes.compared_designs import compared, design, exploded, open_e
 
 from esper_ab.stats.pair import Samples
 from esper_ab.verdict.caveats import context_of
-from esper_ab.verdict.finding import SEED, Finding
+from esper_ab.verdict.finding import MIXED_CODE, SEED, Finding
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,8 @@ def test_seeds_that_do_not_repeat_are_a_warning_beside_the_verdict():
     finding = Finding(SEED, "notes", (), "A seed does not repeat.")
     assert "! A seed does not repeat." in small(findings=(finding,)).answer
     assert "! A seed does not repeat." not in small().answer
+
+
+def test_results_of_different_files_of_a_trainer_are_a_warning_beside_the_verdict():
+    finding = Finding(MIXED_CODE, "notes", (), "a/0 was trained with other files.")
+    assert "! a/0 was trained with other files." in small(findings=(finding,)).answer

@@ -9,6 +9,7 @@ from support.plans.worker_orders import order
 from support.processes.children import python
 
 from esper_ab.contracts.errors import CodeChanged, OutOfMemory, UserCodeFailed
+from esper_ab.contracts.failure_cause import UNKNOWN
 from esper_ab.contracts.messages import Assign
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.worker_order import Lane
@@ -47,6 +48,12 @@ def test_a_failure_of_user_code_is_reported_without_a_traceback(
     message = failure(error)
     assert (message.summary, message.again, message.stops) == (summary, retry, stops)
     assert ("KeyError" in message.traceback) == bool(message.traceback) == isinstance(error, KeyError)
+
+
+def test_the_report_of_a_failed_program_has_its_words_with_their_numbers() -> None:
+    cause = failure(ValueError("expected 3 features")).cause
+    assert (cause.masked, cause.text) == ("ValueError: expected # features", "ValueError: expected 3 features")
+    assert failure(ScriptFailed("it idled")).cause == UNKNOWN
 
 
 def test_a_finished_worker_runs_its_exit_handlers() -> None:

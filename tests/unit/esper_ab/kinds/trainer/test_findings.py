@@ -5,9 +5,10 @@ import pytest
 from support.journals.ready_journals import planted_effect
 from support.plans.requests import rehearsed
 
+from esper_ab.journal.events import TrainerMended
 from esper_ab.journal.fold import fold
 from esper_ab.kinds.trainer.findings import KIND
-from esper_ab.verdict.finding import SEED
+from esper_ab.verdict.finding import MIXED_CODE, SEED
 
 
 @pytest.mark.parametrize(("repeats", "count"), [(True, 0), (False, 1)])
@@ -20,3 +21,22 @@ def test_a_seed_whose_outcome_did_not_repeat_is_a_finding(repeats, count):
     sentences = [finding.sentence for finding in KIND.findings(history, {}) if finding.kind == SEED]
     assert len(sentences) == count
     assert all("the pairs may share nothing" in sentence for sentence in sentences)
+
+
+def sentences_on_mixed_code(earlier_runs):
+    history = fold(planted_effect())
+    history.mended = TrainerMended(sha256="0" * 64, before=earlier_runs)
+    return {f.groups: f.sentence for f in KIND.findings(history, {}) if f.kind == MIXED_CODE}
+
+
+def test_results_from_files_before_a_change_are_a_finding_on_their_group():
+    history = fold(planted_effect())
+    first, second = history.groups[:2]
+    findings = sentences_on_mixed_code((f"{first}/0", f"{first}/1"))
+    assert set(findings) == {(first,)}
+    assert findings[first,].startswith(f"{first}/0 and {first}/1 were trained, at least in part, with the trainer's")
+    assert set(sentences_on_mixed_code((f"{first}/0", f"{second}/0"))) == {(first,), (second,)}
+
+
+def test_a_change_before_the_first_result_is_not_a_finding_on_results():
+    assert sentences_on_mixed_code(()) == {}
