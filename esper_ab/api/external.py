@@ -14,6 +14,7 @@ import msgspec
 from esper_ab.api.arguments import arguments, path_of, typed
 from esper_ab.api.setting_names import plain
 from esper_ab.api.spelling import in_python, spelled
+from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.errors import Unanswered, UsageError, refused
 from esper_ab.contracts.margins import check_margin
 from esper_ab.formats.cells import cell_text
@@ -110,6 +111,7 @@ class DesignOptions(RuleOptions, total=False):
     looks: Sequence[int]
     early_stop: bool
     futility: float
+    claim: Claim
 
 
 def compare_outcomes(

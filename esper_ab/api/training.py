@@ -14,6 +14,7 @@ from esper_ab.api.results import Results
 from esper_ab.api.running import RunArguments, run_declared
 from esper_ab.api.setting_names import plain
 from esper_ab.api.spelling import in_python, spelled
+from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.wording import did_you_mean
@@ -37,6 +38,7 @@ class TrainingOptions(RunArguments, total=False):
     looks: Sequence[int]
     early_stop: bool
     futility: float
+    claim: Claim
     outcome_unit: str
     outcome_range: str
     outcome_over: OutcomeOver

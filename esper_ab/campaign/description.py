@@ -124,7 +124,7 @@ def _remarks(author_remarks: dict[str, Any]) -> list[str]:
 
 def _describe_joint(plan: CampaignPlan) -> str:
     """Return the cost of all parts, and the rule of the comparisons over all of them."""
-    from esper_ab.verdict.sentences import rule_sentence  # needs scipy
+    from esper_ab.verdict.rule_sentence import rule_sentence  # needs scipy
 
     joint_plan = plan.over_all
     assert joint_plan is not None

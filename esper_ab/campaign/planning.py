@@ -101,7 +101,10 @@ def _plan_joint_analysis(plan: CampaignPlan) -> AnalysisPlan:
     first_experiment = plan.parts[0].plan.experiment
     replicates = tuple(map(str, range(first_experiment.seeds)))
     rule = Rule(
-        control=first_experiment.control, alpha=plan.campaign.parts[0].asked.alpha, looks=first_experiment.looks
+        control=first_experiment.control,
+        alpha=plan.campaign.parts[0].asked.alpha,
+        looks=first_experiment.looks,
+        claim=first_experiment.claim,
     )
     return make_plan(plan.groups, replicates, tuple(scales), rule)
 

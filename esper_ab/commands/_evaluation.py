@@ -19,7 +19,17 @@ if TYPE_CHECKING:
 
 _CHANCES = ".95:.5,.9:.5,.8:.5,.9:.7"
 EVALUATION = ("level", "items", "binary", "unpaired", "chances", "correlation", "order", "order_seed")
-_OF_RUNS = ("seeds", "tasks", "cells", "choose", "futility", "control", "worst", "unit")  # flags of plans for runs
+_OF_RUNS = (
+    "seeds",
+    "tasks",
+    "cells",
+    "choose",
+    "futility",
+    "claim",
+    "control",
+    "worst",
+    "unit",
+)  # flags of plans for runs
 evaluation_options = in_order(
     [
         valued(

@@ -52,6 +52,7 @@ class LaunchFlags(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     looks: str | None = None
     no_early_stop: bool = False
     futility: float | None = None
+    claim: str | None = None
     control: str | None = None
     untested: str | None = None
     outcome_over: str | None = None

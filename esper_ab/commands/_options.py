@@ -104,6 +104,11 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "20 % of true differences of that size are missed. [default: off]",
             type=float,
         ),
+        "claim": takes(
+            "difference|not-worse",
+            "What to show. not-worse: that each group is not worse than --control by the margin or more; a one-sided "
+            "question, which ends as soon as that is shown. [default: difference]",
+        ),
         "control": takes("NAME", "Compare all other groups with this one. [default: all pairs]"),
         "untested": takes("A,B,…", "Groups to measure without comparing them."),
         "outcome_over": takes(

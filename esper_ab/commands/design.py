@@ -52,6 +52,13 @@ from esper_ab.contracts.shell_command import typeable
     type=float,
     default=0.0,
 )
+@valued(
+    "--claim",
+    "difference|not-worse",
+    "What to show. not-worse: that each group is not worse than --control by the margin or more; a one-sided question, "
+    "which ends as soon as that is shown. [default: difference]",
+    type=click.Choice(("difference", "not-worse")),
+)
 @evaluation_options
 @valued("--out", "FILE", "The plan; an existing file is not replaced.", type=PATH, default="plan.json")
 @switch("--dry-run", "Show the plan and write nothing.")

@@ -67,6 +67,13 @@ if TYPE_CHECKING:
     type=float,
     default=0.0,
 )
+@valued(
+    "--claim",
+    "difference|not-worse",
+    "not-worse: show the power to claim that a group is not worse by the margin or more, if the groups do not differ.",
+    type=click.Choice(("difference", "not-worse")),
+    default="difference",
+)
 @json_flag
 def command(**options: Any) -> None:
     """Show the smallest difference that R seeds can detect, and the seeds that a margin needs.
@@ -89,6 +96,7 @@ def command(**options: Any) -> None:
         comparisons=options["comparisons"],
         positions_matter=positions is not False,
         futility=options["futility"],
+        not_worse=True if options["claim"] == "not-worse" else msgspec.UNSET,
     )
     power_answer = answer(known_spread, options["seeds"], question)
     if options["json"]:
@@ -102,6 +110,11 @@ def _check(options: Flags) -> None:
     sources = [name for name in ("sd_run", "calibration", "experiment") if options[name] is not None]
     if len(sources) != 1:
         raise UsageError("give one source of the spread: --sd-run SD, --calibration FILE or --experiment EXPERIMENT")
+    if options["claim"] == "not-worse" and options["futility"]:
+        raise UsageError(
+            "--claim not-worse ends a comparison as soon as the claim holds, so stops for futility have no use; leave "
+            f"out --futility {options['futility']:g}"
+        )
     size: tuple[Callable[[float], bool], str] = (lambda x: 0.0 < x < math.inf, "a positive number")
     kept_words = f"at least {LEAST_KEPT} and below 1, or 0 to turn it off"
     rules: dict[str, tuple[Callable[[float], bool], str]] = {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.wording import counted
 from esper_ab.design.design import SEVERAL_LOOKS_FROM, comparisons, default_looks, looks_of
+from esper_ab.design.non_inferiority import check_claim
 from esper_ab.settings.experiment import ExperimentSettings
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
@@ -26,7 +28,15 @@ def check_design(experiment: ExperimentSettings) -> None:
             SettingName("looks"),
             " needs a fixed number of seeds; without a maximum there is an interim look after every pair",
         )
-    check_looks(experiment.looks, experiment.seeds)
+    check_looks(experiment.looks, experiment.seeds, experiment.claim)
+    check_claim(
+        experiment.claim,
+        groups=[name for name in names if name not in experiment.untested],
+        control=experiment.control,
+        seeds=None if experiment.open_ended else experiment.seeds,
+        looks=experiment.looks,
+        futility=experiment.futility,
+    )
     if experiment.futility:
         _check_futility(experiment)
 
@@ -46,13 +56,13 @@ def _check_groups(experiment: ExperimentSettings, names: Sequence[str]) -> None:
         raise UsageError(SettingName("untested"), " leaves fewer than two groups to compare")
 
 
-def check_looks(looks: tuple[int, ...], replicates: int) -> None:
+def check_looks(looks: tuple[int, ...], replicates: int, claim: Claim = "difference") -> None:
     """Raise UsageError if looks do not ascend, do not end at `replicates` or start too early; () is valid."""
     if looks and (list(looks) != sorted(set(looks)) or looks[-1] != replicates):
         raise UsageError(
             SettingName("looks", looks),
             f": looks must ascend and end at {replicates}, the number of seeds, as in ",
-            SettingName("looks", default_looks(replicates)),
+            SettingName("looks", default_looks(replicates, claim)),
         )
     if len(looks) > 1 and looks[0] < LEAST_PAIRS:
         raise UsageError(SettingName("looks", looks[0]), f": the first look needs at least {LEAST_PAIRS} seeds")

@@ -7,14 +7,17 @@ from itertools import combinations
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
+from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.measures import Margin, Measure, TaskMeasures
 from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.records import LARGEST_NUMBER, Index, Number
 from esper_ab.contracts.settings import Fraction, Settings
+from esper_ab.design import non_inferiority
 from esper_ab.design.bounds import find_bounds
 from esper_ab.design.counterbalance import Sides, draws_positions, estimable_orders
+from esper_ab.design.non_inferiority import NonInferiority, non_inferiority_of
 from esper_ab.settings.experiment import ErrorRate, ExperimentSettings, ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_for, signed
@@ -82,6 +85,18 @@ class Design(Settings, frozen=True, kw_only=True):
     positions_matter: bool = True  # False: records depend on rng paths only, not on device and start order
     futility: Futility | None = None  # None: no stopping for futility
     worst: Number | None = None  # declared; replaces lost runs of the group that looks better
+    # The claim that a group is not worse, if the plan asks for it. Left out of other plans, whose digests so stay.
+    not_worse: NonInferiority | UnsetType = UNSET
+
+    @property
+    def non_inferiority(self) -> NonInferiority | None:
+        """The bounds of the claim that a group is not worse; None if the plan asks for a difference."""
+        return None if isinstance(self.not_worse, UnsetType) else self.not_worse
+
+    @property
+    def claim(self) -> Claim:
+        """What the plan sets out to show."""
+        return "difference" if self.non_inferiority is None else "not-worse"
 
     @property
     def outcome(self) -> Measure:
@@ -145,17 +160,22 @@ class Design(Settings, frozen=True, kw_only=True):
         return next(boundary for boundary in self.boundaries if boundary.open == n_open)
 
 
-def default_looks(replicates: int) -> tuple[int, ...]:
+def default_looks(replicates: int, claim: Claim = "difference") -> tuple[int, ...]:
     """Return the numbers of replicates at the looks: (14, 20) for 20, (16, 20, 30) for 30, one look below 16.
 
     There is a look at half and at 0.7 of the replicates, rounded to an even number. A look at half is left out, and one
-    at 0.7 delayed, if it came before EARLIEST_LOOK pairs.
+    at 0.7 delayed, if it came before EARLIEST_LOOK pairs. The claim `not-worse` has its own earliest look.
     """
-    if replicates < SEVERAL_LOOKS_FROM:
+    several_from = SEVERAL_LOOKS_FROM
+    earliest_look = EARLIEST_LOOK
+    if claim == "not-worse":
+        several_from = non_inferiority.SEVERAL_LOOKS_FROM
+        earliest_look = non_inferiority.EARLIEST_LOOK
+    if replicates < several_from:
         return (replicates,)
     half_look = _even(0.5 * replicates)
-    later_look = max(_even(0.7 * replicates), EARLIEST_LOOK)
-    if half_look < EARLIEST_LOOK:
+    later_look = max(_even(0.7 * replicates), earliest_look)
+    if half_look < earliest_look:
         return later_look, replicates
     return half_look, later_look, replicates
 
@@ -169,7 +189,7 @@ def looks_of(experiment: ExperimentSettings) -> tuple[int, ...]:
     """Return the requested or default looks; an open-ended plan has none."""
     if experiment.open_ended:
         return ()
-    return experiment.looks or default_looks(experiment.seeds)
+    return experiment.looks or default_looks(experiment.seeds, experiment.claim)
 
 
 def comparisons(experiment: ExperimentSettings) -> tuple[Contrast, ...]:
@@ -216,11 +236,16 @@ def make_design(
     is_adjusted = positions_matter and _adjusts_by_default(experiment, orders, looks)
     boundaries: tuple[Boundary, ...] = ()
     futility = None
+    not_worse: NonInferiority | UnsetType = UNSET
+    if experiment.claim == "not-worse":
+        not_worse = NonInferiority(nominal_p=())
     if looks and looks[-1] >= LEAST_PAIRS:
         first_contrast = compared_pairs[0]
         sides = tuple((order.index(first_contrast.a), order.index(first_contrast.b)) for order in orders)
         columns = positions if is_adjusted else 1
         boundaries = boundaries_of(experiment.alpha, len(compared_pairs), sides, columns, looks)
+        if experiment.claim == "not-worse":
+            not_worse = non_inferiority_of(experiment.alpha, len(compared_pairs), sides, columns, looks)
         if experiment.futility:
             futility = futility_of(experiment.futility, sides, columns, looks)
     return Design(
@@ -240,6 +265,7 @@ def make_design(
         positions_matter=positions_matter,
         futility=futility,
         worst=worst,
+        not_worse=not_worse,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
     )
 
@@ -290,6 +316,9 @@ def rule(design: Design, test: str = "") -> str:
     parts = []
     if design.boundaries:
         parts.append(_describe_looks(design))
+        if design.non_inferiority is not None:
+            bounds = _list_bounds(design.looks, design.non_inferiority.nominal_p, design.unit)
+            parts.append(f"one-sided at the margin, after {bounds}")
     if design.anytime_after is not None:
         parts.append(_describe_anytime(design, design.anytime_after))
     if not parts:

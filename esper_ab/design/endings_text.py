@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from esper_ab.contracts.wording import significant
+from esper_ab.design.claim_endings import DIFFERENCES, ClaimEndings, claim_endings, rows_of
 from esper_ab.design.design import Design
 from esper_ab.design.pairs_needed import MOST_NAMED, fewest_pairs
 from esper_ab.design.plan_simulation import simulation_of
 from esper_ab.design.simulation import MARGINS, Endings, Simulation, endings_at_margins
 from esper_ab.design.table_text import aligned
-from esper_ab.stats.text import with_unit
+from esper_ab.stats.text import digits_for, signed, with_unit
 
 _PROBABLY = 0.5  # a plan that ends undecided more often says so
 _SELDOM = 0.5  # a plan that shows less often that equal groups hardly differ may stop for futility instead
@@ -59,10 +60,26 @@ def endings_table(
     return [f"{title} by the true difference{in_unit}:", *aligned(rows)]
 
 
+def claim_table(
+    title: str, endings: Sequence[ClaimEndings], margin: float, unit: str, cost: Cost | None = None
+) -> list[str]:
+    """Return the table of a plan that asks whether a group is not worse; `endings` are those at `DIFFERENCES`."""
+    rows = [["", *(signed(times * margin, digits_for(margin)) for times in DIFFERENCES)]]
+    rows += [[words, *map(_percent, shares)] for words, shares in rows_of(endings).items()]
+    rows.append(["seeds on average", *(f"{ending.replicates:.1f}" for ending in endings)])
+    if cost is not None:
+        rows.append(["time", *(cost(ending.replicates) for ending in endings)])
+    in_unit = f" in {unit}" if unit else ""
+    return [f"{title} by the true difference{in_unit} (below 0, the group is worse):", *aligned(rows)]
+
+
 def endings_lines(design: Design, spread: AssumedSpread, cost: Cost) -> list[str]:
     """Return the table for a plan; [] if the plan decides nothing or has no maximum."""
     if not design.boundaries or design.anytime_after is not None:
         return []
+    if design.non_inferiority is not None:
+        claimed = claim_endings(simulation_of(design), spread.effect)
+        return claim_table("Chance of each verdict", claimed, spread.margin, spread.unit, cost)
     endings = endings_at_margins(simulation_of(design), spread.effect)
     return endings_table("Chance of each verdict", endings, spread.margin, spread.unit, cost)
 
@@ -73,6 +90,8 @@ def advice(design: Design, spread: AssumedSpread, cost: Cost) -> list[str]:
     if not design.comparisons or not (design.boundaries or anytime):
         return []
     columns = design.positions if design.adjusted else 1
+    if design.non_inferiority is not None:
+        return _advice_on_claim(design, spread, cost, columns)
     fewest = fewest_pairs(spread.sd, spread.margin, design.alpha / len(design.comparisons), columns)
     if anytime:
         if fewest > MOST_NAMED:
@@ -94,6 +113,27 @@ def advice(design: Design, spread: AssumedSpread, cost: Cost) -> list[str]:
     if design.futility is None and len(design.looks) > 1:
         sentences += _propose_futility(design, simulation, spread)
     return sentences
+
+
+def _advice_on_claim(design: Design, spread: AssumedSpread, cost: Cost, columns: int) -> list[str]:
+    """Return a sentence if a plan would probably not show that a group is not worse, although the groups do not differ.
+
+    A plan without a maximum continues until it shows something.
+    """
+    if design.anytime_after is not None:
+        return []
+    endings = claim_endings(simulation_of(design), spread.effect)
+    undecided = endings[DIFFERENCES.index(0.0)].undecided
+    if undecided <= _PROBABLY:
+        return []
+    fewest = fewest_pairs(spread.sd, spread.margin, 2.0 * design.alpha / len(design.comparisons), columns)
+    enough = f"more than {MOST_NAMED:,} seeds"
+    if fewest <= MOST_NAMED:
+        enough = f"about {fewest} seeds ({cost(fewest)})"
+    return [
+        f"Groups that do not differ would probably stay undecided ({_percent(undecided)}); {enough} would show with "
+        "80 % power that one is not worse by the margin."
+    ]
 
 
 def _propose_futility(design: Design, simulation: Simulation, spread: AssumedSpread) -> list[str]:

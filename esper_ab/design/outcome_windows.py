@@ -8,6 +8,7 @@ import msgspec
 
 from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.wording import significant
+from esper_ab.design.claim_words import claim_words
 from esper_ab.design.power import PowerTable, replicates_needed, sd_of_differences
 from esper_ab.design.scheme import PowerQuestion, generator_of
 from esper_ab.design.table_text import aligned
@@ -81,4 +82,5 @@ def window_lines(needs: Sequence[WindowNeeds], tables: Sequence[PowerTable], uni
     meanings = ["estimates", *(_ESTIMATES[window.outcome_over] for window in needs)]
     lines = [f"{line}  {meaning}" for line, meaning in zip(aligned(rows), meanings, strict=True)]
     margin = with_unit(f"{question.margin:g}", unit)
-    return [f"Seeds needed for a difference of {margin}, by the part of a run that counts:", *lines, *_CAUTION]
+    size = claim_words(question.claim, margin).size
+    return [f"Seeds needed for a {size} of {margin}, by the part of a run that counts:", *lines, *_CAUTION]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from esper_ab.design.design import Design
 from esper_ab.design.scheme import PowerQuestion, generator_of, scheme
 from esper_ab.design.simulation import FEW_PATHS, Simulation
@@ -19,6 +21,7 @@ def simulation_of(design: Design, futility: float | None = None) -> Simulation:
         looks=design.looks,
         positions_matter=design.positions_matter,
         futility=futility,
+        not_worse=UNSET if design.non_inferiority is None else True,
     )
     plan = scheme(design.looks[-1], design.looks, question)
     return Simulation(plan, generator_of(question), FEW_PATHS)

@@ -19,7 +19,7 @@ from esper_ab.design.design import default_looks
 from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS
 from esper_ab.design.scheme import PowerQuestion, scheme
 from esper_ab.design.simulation import Simulation
-from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
 
 
@@ -133,7 +133,7 @@ def power_tables_of(
         if question.looks and question.looks[-1] == count:
             looks = question.looks
         else:
-            looks = default_looks(count)
+            looks = default_looks(count, question.claim)
         simulations.append(Simulation(scheme(count, looks, question), rng))
     tables = []
     for spread in spreads:
@@ -211,10 +211,15 @@ def _least(effect: float, question: PowerQuestion, rng: Generator) -> int | None
         return is_enough(half_pairs, lambda replicates: (replicates,))
 
     # Looks cost power, so no plan with looks needs fewer seeds than one without, whose power is exact and fast.
-    start = _first(is_enough_at_once, LEAST_PAIRS // 2, MOST_NAMED // 2)
+    least_pairs = LEAST_PAIRS if question.claim == "difference" else LEAST_EQUIVALENCE_PAIRS + 1
+    start = _first(is_enough_at_once, least_pairs // 2, MOST_NAMED // 2)
     if start is None:
         return None
-    half_pairs = _first(lambda half_pairs: is_enough(half_pairs, default_looks), start, MOST_NAMED // 2)
+
+    def default_plan_looks(replicates: int) -> tuple[int, ...]:
+        return default_looks(replicates, question.claim)
+
+    half_pairs = _first(lambda half_pairs: is_enough(half_pairs, default_plan_looks), start, MOST_NAMED // 2)
     return None if half_pairs is None else 2 * half_pairs
 
 

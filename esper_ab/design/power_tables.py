@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from esper_ab.contracts.errors import UsageError
+from esper_ab.design.claim_endings import ClaimEndings, claim_endings
 from esper_ab.design.outcome_windows import WindowNeeds, WindowSpread, needs_of
 from esper_ab.design.power import (
     PairSpread,
@@ -65,6 +67,7 @@ class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     eval_episodes: EvalEpisodesAnswer | None = None  # None if the evaluation noise is unknown
     windows: tuple[WindowNeeds, ...] = ()
     endings: tuple[Endings, ...] = ()  # for the spread of the first table, at true differences of 0, 1/2, 1, 2 margins
+    claim_endings: tuple[ClaimEndings, ...] | UnsetType = UNSET  # in place of `endings`, for the claim not-worse
 
 
 def check_varied(known_spread: Known) -> Known:
@@ -87,13 +90,21 @@ def answer(known_spread: Known, replicates: int, question: PowerQuestion, rows: 
         eval_episodes = _recompute(known_spread.noise, tables[0])
     (row,) = (row for row in tables[0].rows if row.replicates == replicates)
     simulation = Simulation(scheme(replicates, row.looks, question), generator_of(question, (replicates,)), FEW_PATHS)
+    effect = question.margin / tables[0].sd
+    endings: tuple[Endings, ...] = ()
+    endings_of_claim: tuple[ClaimEndings, ...] | UnsetType = UNSET
+    if question.claim == "difference":
+        endings = endings_at_margins(simulation, effect)
+    else:
+        endings_of_claim = claim_endings(simulation, effect)
     return PowerAnswer(
         known=known_spread,
         replicates=replicates,
         tables=tables,
         eval_episodes=eval_episodes,
         windows=needs_of(known_spread.windows, tables),
-        endings=endings_at_margins(simulation, question.margin / tables[0].sd),
+        endings=endings,
+        claim_endings=endings_of_claim,
     )
 
 

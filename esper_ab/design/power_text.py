@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.wording import counted, significant
+from esper_ab.design.claim_words import claim_words
 from esper_ab.design.design import Design
-from esper_ab.design.endings_text import endings_table
+from esper_ab.design.endings_text import claim_table, endings_table
 from esper_ab.design.episodes_text import next_text, share_text
 from esper_ab.design.outcome_windows import window_lines
 from esper_ab.design.pairs_needed import MOST_NAMED
@@ -29,7 +31,7 @@ def power_text(answer: PowerAnswer) -> str:
     sd = with_unit(significant(known_spread.sd, 3), known_spread.unit)
     df = f", {known_spread.df} degrees of freedom" if known_spread.df else ""
     lines = [
-        f"To find a difference of {margin} with 80 % power: {_seeds_needed(answer.tables)}.",
+        f"{claim_words(question.claim, margin).to_find}: {_seeds_needed(answer.tables)}.",
         "",
         f"Run SD {sd} ({known_spread.source}{df}); margin {margin}; alpha "
         f"{question.alpha:g} shared by {counted(question.comparisons, 'comparison')}.",
@@ -42,18 +44,21 @@ def power_text(answer: PowerAnswer) -> str:
         lines += [
             "",
             f"Pair correlation {table.rho:.2g}{source}:",
-            f"  {_resolves(row, known_spread.unit)}",
-            f"  {_needs(table.needed, margin)}",
+            f"  {_resolves(row, known_spread.unit, question.claim)}",
+            f"  {_needs(table.needed, margin, question.claim)}",
         ]
     lines += _describe_episodes(answer, margin)
     lines += ["", *table_lines(answer.tables, known_spread.unit)]
     windows = window_lines(answer.windows, answer.tables, known_spread.unit)
     if windows:
         lines += ["", *windows]
-    if answer.endings:
+    if answer.endings or answer.claim_endings:
         seeds = counted(answer.replicates, "seed")
         title = f"Chance of each verdict with {seeds} and pair correlation {answer.tables[0].rho:.2g}"
-        lines += ["", *endings_table(title, answer.endings, question.margin, known_spread.unit)]
+        if answer.claim_endings:
+            lines += ["", *claim_table(title, answer.claim_endings, question.margin, known_spread.unit)]
+        else:
+            lines += ["", *endings_table(title, answer.endings, question.margin, known_spread.unit)]
     return "\n".join(lines)
 
 
@@ -90,7 +95,7 @@ def _describe_episodes(answer: PowerAnswer, margin: str) -> list[str]:
     compute = ""
     if seeds_before and seeds_after:
         compute = f", {seeds_after * change.cost_times / seeds_before:.2f} times the compute"
-    needs_words = _needs(change.needed, margin).removesuffix(".")
+    needs_words = _needs(change.needed, margin, table.question.claim).removesuffix(".")
     return [
         *lines,
         f"  With --eval-episodes {change.best} the SD of differences is {significant(change.sd, 3)} instead of "
@@ -112,20 +117,25 @@ def _describe_source(known_spread: Known, table: PowerTable) -> str:
     return ""
 
 
-def _resolves(row: PowerRow, unit: str) -> str:
+def _resolves(row: PowerRow, unit: str, claim: Claim) -> str:
     if row.smallest is None:
-        return f"{counted(row.replicates, 'seed')} are too few for a verdict, which needs {LEAST_PAIRS}."
+        least_pairs = LEAST_PAIRS if claim == "difference" else LEAST_EQUIVALENCE_PAIRS
+        return f"{counted(row.replicates, 'seed')} are too few for a verdict, which needs {least_pairs}."
     looks = ", ".join(map(str, row.looks))
     smallest_words = with_unit(significant(row.smallest), unit)
     smallest_range = _range(row.smallest_low, row.smallest_high)
     equivalence_words = ""
     if row.replicates < LEAST_EQUIVALENCE_PAIRS:
         equivalence_words = f" EQUIVALENT needs {LEAST_EQUIVALENCE_PAIRS} pairs."
+    words = claim_words(claim, "")
     return (
-        f"{row.replicates} seeds (looks at {looks}) find a difference of {smallest_words}{smallest_range} with 80 % "
-        "power, "
-        f"and a difference of the margin with {row.power:.0%}.{equivalence_words}{_stops(row)}"
+        f"{row.replicates} seeds (looks at {looks}) {words.finds} a {words.size} of {smallest_words}{smallest_range} "
+        f"with 80 % power, and {_at_the_margin(claim)} with {row.power:.0%}.{equivalence_words}{_stops(row)}"
     )
+
+
+def _at_the_margin(claim: Claim) -> str:
+    return "a difference of the margin" if claim == "difference" else "at your margin"
 
 
 def _stops(row: PowerRow) -> str:
@@ -145,13 +155,14 @@ def _count(number: int | None) -> str:
     return "more than 10,000" if number is None else str(number)
 
 
-def _needs(needed_seeds: ReplicatesNeeded, margin: str) -> str:
+def _needs(needed_seeds: ReplicatesNeeded, margin: str, claim: Claim) -> str:
     count = _count(needed_seeds.replicates)
+    size = claim_words(claim, margin).size
     if needed_seeds.low == needed_seeds.high == needed_seeds.replicates:
-        return f"A difference of {margin} needs {count} seeds."
+        return f"A {size} of {margin} needs {count} seeds."
     low = _count(needed_seeds.low)
     high = _count(needed_seeds.high)
-    return f"A difference of {margin} needs about {count} seeds (80 % range {low} to {high})."
+    return f"A {size} of {margin} needs about {count} seeds (80 % range {low} to {high})."
 
 
 def _range(low: float | None, high: float | None) -> str:
@@ -170,7 +181,8 @@ def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
         cells.append([str(rows[0].replicates), looks, *(_cell(row, digits) for row in rows)])
     unit_words = f" in {unit}" if unit else ""
     margin_words = with_unit(f"{margin:g}", unit)
-    title = f"Smallest difference{unit_words} found with 80 % power / power at {margin_words}:"
+    smallest = claim_words(tables[0].question.claim, margin_words).smallest.format(unit=unit_words)
+    title = f"{smallest} with 80 % power / power at {margin_words}:"
     return [title, *aligned(cells)]
 
 
@@ -199,21 +211,26 @@ def design_power_line(design: Design, run_sd: float | None, known_sd: KnownSD | 
     smallest_effect = simulation.smallest_effect
     if smallest_effect is None:
         return ""
+    finds = "Finds a difference"
+    if design.non_inferiority is not None:
+        finds = "If the groups do not differ, shows that one is not worse at a margin"
     if run_sd is None and known_sd is not None:
         difference = design.outcome.difference(significant(smallest_effect * known_sd.sd))
-        return (
-            f"Finds a difference of about {difference} with 80 % power (SD of pairs {known_sd.sd:g}, from "
-            f"{known_sd.source})."
-        )
+        return f"{finds} of about {difference} with 80 % power (SD of pairs {known_sd.sd:g}, from {known_sd.source})."
     if run_sd is None:
         sds = significant(sd_of_differences(smallest_effect, 0.0))
-        return f"Finds a difference of {sds} run-to-run SDs with 80 % power; your SD is unknown (esper-ab calibrate)."
+        return f"{finds} of {sds} run-to-run SDs with 80 % power; your SD is unknown (esper-ab calibrate)."
     if run_sd == 0.0:
         return "The runs of the calibration did not differ, so the power of this plan is unknown."
     margin = design.margin / sd_of_differences(run_sd, 0.0)
     percent_at_margin = 100 * _power(simulation, margin, margin)
     percent_at_double = 100 * _power(simulation, 2.0 * margin, margin)
     runs = with_unit(significant(run_sd, 3), design.outcome.apart)
+    if design.non_inferiority is not None:
+        return (
+            f"Run-to-run SD {runs}: if the groups do not differ, a power of {percent_at_margin:.0f} % to show that one "
+            "is not worse by the margin."
+        )
     return (
         f"Run-to-run SD {runs}: power {percent_at_margin:.0f} % at the margin, {percent_at_double:.0f} % at twice the "
         "margin."

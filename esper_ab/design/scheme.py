@@ -7,13 +7,15 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.random import Generator
 
+from esper_ab.contracts.claim import Claim
 from esper_ab.design.bounds import find_bounds
 from esper_ab.design.counterbalance import cycle, order
 from esper_ab.design.design import adjusts, futility_of
 from esper_ab.design.t_process import TProcess, t_process
-from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 
 class Scheme(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,9 +24,13 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     replicates: int
     looks: tuple[int, ...]  # of the plan
     process: TProcess  # at the looks that can test
-    nominal_p: tuple[float, ...]  # at the looks of `process`; empty below 6 replicates, where nothing is decided
+    # At the looks of `process`; empty with too few replicates, where nothing is decided. For the claim not-worse, they
+    # are twice the one-sided bounds: at an effect of the margin, such a two-sided test has the power of the claim where
+    # nothing differs.
+    nominal_p: tuple[float, ...]
     alpha: float  # share of the comparison at first
     futility_p: tuple[float, ...] = ()  # likewise, one-sided at the margin; empty: no stopping for futility
+    difference_p: tuple[float, ...] = ()  # of the claim not-worse: the bounds of BETTER and WORSE; empty: of others
 
 
 class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,16 +43,23 @@ class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
     looks: tuple[int, ...] = ()  # used if they end at the number of replicates; other numbers get the default looks
     positions_matter: bool = True  # whether the plan may have to adjust for device and start order
     futility: float = 0.0  # least power at the margin when stopping for futility; 0.0: no such stopping
+    not_worse: bool | UnsetType = UNSET  # True: the power of the claim not-worse; left out for others
+
+    @property
+    def claim(self) -> Claim:
+        """What the plan sets out to show."""
+        return "difference" if isinstance(self.not_worse, UnsetType) else "not-worse"
 
 
 def generator_of(question: PowerQuestion, replicates: Sequence[int] = ()) -> Generator:
-    """Return a generator seeded by the question without its fields `positions_matter` and `futility`.
+    """Return a generator seeded by the question without its fields `positions_matter`, `futility` and `not_worse`.
 
     Answers that differ only in these fields thus use the same draws, so they do not differ by simulation error.
     """
     asked = msgspec.to_builtins(question)
     del asked["positions_matter"]
     del asked["futility"]
+    asked.pop("not_worse", None)
     digest = hashlib.sha256(msgspec.json.encode([asked, list(replicates)])).digest()
     key = int.from_bytes(digest[:16], "little")
     return np.random.Generator(np.random.Philox(key=key))
@@ -62,7 +75,13 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> 
     alpha = question.alpha / question.comparisons
     selected_p: tuple[float, ...] = ()
     futility: tuple[float, ...] = ()
-    if replicates >= LEAST_PAIRS:
+    difference_p: tuple[float, ...] = ()
+    if question.claim == "not-worse":
+        if replicates >= LEAST_EQUIVALENCE_PAIRS:
+            difference_bounds, bounds = find_bounds(sides, positions, looks, (alpha, 2.0 * alpha))
+            difference_p = _select_looks(process, looks, difference_bounds)
+            selected_p = _select_looks(process, looks, bounds)
+    elif replicates >= LEAST_PAIRS:
         (bounds,) = find_bounds(sides, positions, looks, (alpha,))
         selected_p = _select_looks(process, looks, bounds)
         if question.futility and len(looks) > 1:
@@ -74,6 +93,7 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> 
         process=process,
         nominal_p=selected_p,
         futility_p=futility,
+        difference_p=difference_p,
         alpha=alpha,
     )
 

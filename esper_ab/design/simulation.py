@@ -68,7 +68,7 @@ class Simulation:
         if self._draws is None:
             return self._power_of_one_look(effect)
         crossings, stop, t = self._cross(effect, self._draws)
-        return float(np.mean(crossings.any(axis=0) & (_take_look(stop, t) > 0.0)))
+        return float(np.mean(crossings.any(axis=0) & (take_look(stop, t) > 0.0)))
 
     def _power_of_one_look(self, effect: float) -> float:
         """Return the power by the noncentral t; the tail in the wrong direction does not count."""
@@ -96,7 +96,7 @@ class Simulation:
         crossings, _, t = self._cross(effect, self._draws)
         ends = crossings | self._is_inside(effect, margin, self.scheme.futility_p, self._draws)
         first_ends = np.argmax(ends, axis=0)
-        claims = _take_look(first_ends, crossings) & (_take_look(first_ends, t) > 0.0)
+        claims = take_look(first_ends, crossings) & (take_look(first_ends, t) > 0.0)
         return float(np.mean(claims)), float(np.mean(self._replicates_used(ends, first_ends)))
 
     def endings(self, effect: float, margin: float) -> Endings:
@@ -107,20 +107,20 @@ class Simulation:
         scheme = self.scheme
         if not scheme.nominal_p:
             return Endings(better=0.0, worse=0.0, small=0.0, undecided=1.0, replicates=float(scheme.replicates))
-        draws = self._draws or self._draws_of_one_look
+        draws = self.draws
         crossed, _, t = self._cross(effect, draws)
         ends = crossed
         if scheme.futility_p:
             ends = crossed | self._is_inside(effect, margin, scheme.futility_p, draws)
         first = np.argmax(ends, axis=0)
-        claimed = _take_look(first, crossed)
+        claimed = take_look(first, crossed)
         small = np.zeros(self._paths, dtype=bool)
         if scheme.replicates >= LEAST_EQUIVALENCE_PAIRS:
             equivalent = self._is_inside(effect, margin, scheme.nominal_p, draws)[-1]
             # The interval of a claim is two-sided.
             simultaneous = self._is_inside(effect, margin, [p / 2.0 for p in scheme.nominal_p], draws)[-1]
             small = ~ends[:-1].any(axis=0) & np.where(crossed[-1], equivalent & simultaneous, equivalent)
-        positive = _take_look(first, t) > 0.0
+        positive = take_look(first, t) > 0.0
         return Endings(
             better=float(np.mean(claimed & positive & ~small)),
             worse=float(np.mean(claimed & ~positive & ~small)),
@@ -128,6 +128,11 @@ class Simulation:
             undecided=float(np.mean(~claimed & ~small)),
             replicates=float(np.mean(self._replicates_used(ends, first))),
         )
+
+    @property
+    def draws(self) -> Draws:
+        """The draws of all paths."""
+        return self._draws or self._draws_of_one_look
 
     @cached_property
     def _draws_of_one_look(self) -> Draws:
@@ -186,7 +191,7 @@ class Simulation:
         return beyond, np.argmax(beyond, axis=0), t
 
 
-def _take_look(look: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
+def take_look(look: NDArray[np.intp], values: NDArray[Any]) -> NDArray[Any]:
     """Return of `values` [looks, paths] that at the `look` of each path [paths]."""
     return np.asarray(np.take_along_axis(values, look[None], axis=0)[0])
 

@@ -81,6 +81,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         untested=(),
         open_ended=False,
         futility=0.0,
+        claim="difference",
     )
     tree = _settings(experiment)
     tree["record"] = {

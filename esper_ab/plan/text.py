@@ -18,7 +18,7 @@ from esper_ab.plan.devices import environments_per_device, runs_at_once, unused_
 from esper_ab.plan.estimate import Estimate, duration
 from esper_ab.plan.kind import NotesKind
 from esper_ab.plan.plan import Plan
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 
 _BLOCKS_SHOWN = 12
 _MUCH_LONGER = 2.0  # times as long: only then does the plan recommend the CPU
@@ -40,6 +40,10 @@ def question(plan: Plan) -> str:
     other_groups = {pair.b for pair in compared_pairs}
     if len(other_groups) > 1:
         return f"With which of {listed(plan.design.groups)} is {outcome_words} {outcome.better}?"
+    if plan.design.non_inferiority is not None:
+        groups = " or ".join(pair.a for pair in compared_pairs)
+        margin = plan.design.margin_words
+        return f"Is {groups} not worse than {other_groups.pop()} by {margin} or more, in {outcome_words}?"
     return (
         f"Is {outcome_words} {outcome.better} with {listed([pair.a for pair in compared_pairs])} than with "
         f"{other_groups.pop()}?"
@@ -127,7 +131,10 @@ def _decides(plan: Plan) -> str:
     margin = f"margin {design.margin_words}"
     alpha = f"{100.0 * design.alpha:g} %"
     if design.anytime_after is not None:
-        return f"Can decide after any seed from the {LEAST_PAIRS}th on, at {alpha} in all; {margin}."
+        first_words = f"Can decide after any seed from the {LEAST_PAIRS}th on, at {alpha} in all; {margin}."
+        if design.non_inferiority is None:
+            return first_words
+        return f"{first_words} NOT WORSE needs {LEAST_OPEN_ENDED_PAIRS} seeds."
     if replicates < LEAST_PAIRS:
         return f"Decides nothing: a verdict needs {LEAST_PAIRS} seeds; {margin}."
     decision_words = f"Decides once, after {replicates} seeds, at {alpha}; {margin}."

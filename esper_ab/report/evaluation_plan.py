@@ -11,7 +11,7 @@ from esper_ab.report.tables.table import Table
 from esper_ab.report.text import paragraph, written
 from esper_ab.stats.text import percent
 from esper_ab.verdict.analysis_plan import AnalysisPlan
-from esper_ab.verdict.sentences import rule_sentence
+from esper_ab.verdict.rule_sentence import rule_sentence
 
 
 def render_evaluation(plan: AnalysisPlan, file: str, order: str, chances: Sequence[Chances]) -> str:

@@ -19,8 +19,8 @@ from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.level_words import level_rule
 from esper_ab.verdict.profiles import HONEST_FROM, Aggregate
+from esper_ab.verdict.rule_sentence import rule_sentence
 from esper_ab.verdict.scale import MEAN
-from esper_ab.verdict.sentences import rule_sentence
 from esper_ab.verdict.verdict import Verdict
 
 EXPLORATORY = (

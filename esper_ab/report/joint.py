@@ -22,8 +22,8 @@ from esper_ab.report.page import render_page
 from esper_ab.report.tables.table import Table
 from esper_ab.report.text import paragraph, render_text, warned, written
 from esper_ab.report.verdict_json import indented
+from esper_ab.verdict.rule_sentence import rule_sentence
 from esper_ab.verdict.scale import MEAN
-from esper_ab.verdict.sentences import rule_sentence
 
 SCHEMA = 2
 

@@ -73,6 +73,8 @@ def _steps_after_end(content: Content) -> Iterator[Item]:
         yield from _more_pairs(content)
     if verdicts & DIFFERENT:
         yield Item("Before you rely on it, replicate it with fresh seeds.", _relaunch_command(content, "again"))
+    if Verdict.NOT_WORSE in verdicts:
+        yield Item("Use the group that is not worse if it is cheaper or simpler.")
     if Verdict.EQUIVALENT in verdicts:
         yield Item("Use whichever of the equivalent groups is cheaper or simpler.")
     identical_items = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
@@ -116,8 +118,11 @@ def _more_pairs(content: Content) -> Iterator[Item]:
     if small_counts:
         # Allow for losing as many pairs again.
         replicates = content.history.replicates + max(0, LEAST_EQUIVALENCE_PAIRS - min(small_counts))
+        claim = "a difference may be called smaller than the margin"
+        if design.non_inferiority is not None:
+            claim = "a group may be called not worse"
         yield Item(
-            f"With {LEAST_EQUIVALENCE_PAIRS} pairs a difference may be called smaller than the margin.",
+            f"With {LEAST_EQUIVALENCE_PAIRS} pairs {claim}.",
             _relaunch_command(content, "larger", replicates=replicates),
         )
         return
@@ -142,12 +147,17 @@ def _enough_for_the_margin(content: Content, needed_pairs: list[tuple[int | None
     margin = content.design.margin_words
     extension_pairs, new_plan_pairs = max(needed_pairs, key=_pairs_if_continued)
     least_pairs = new_plan_pairs if extension_pairs is None else min(extension_pairs, new_plan_pairs)
+    claims_not_worse = content.design.non_inferiority is not None
     purpose = f"to detect a difference of {margin} with 80 % power"
+    if claims_not_worse:
+        purpose = f"to show with 80 % power that groups which do not differ are not worse by {margin} or more"
     if least_pairs > _MOST_PAIRS:
         yield Item(
             f"More than {_MOST_PAIRS} pairs would be needed {purpose}: name a larger margin (--margin), train longer, "
             "or evaluate more episodes."
         )
+    elif least_pairs <= content.history.replicates and claims_not_worse:
+        yield Item(f"As many pairs suffice {purpose}: the group may well be worse by that much.")
     elif least_pairs <= content.history.replicates:
         yield Item(
             f"These pairs can detect {margin}; to detect a smaller difference, name a smaller "
@@ -241,7 +251,7 @@ def _relaunch_command(content: Content, suffix: str, *flags: str, replicates: in
     if replicates is not None:
         flags = ("--seeds", str(replicates), *flags)
         if experiment.looks:
-            looks = default_looks(replicates) if len(experiment.looks) > 1 else (replicates,)
+            looks = default_looks(replicates, experiment.claim) if len(experiment.looks) > 1 else (replicates,)
             flags = (*flags, "--looks", ",".join(map(str, looks)))
     config = f"{content.place}/experiment.toml"
     return shell_command("launch", config, *flags, "--name", _next_name(experiment.name, suffix))

@@ -12,7 +12,7 @@ from esper_ab.report.kind import tables_of
 from esper_ab.report.reproduction import reproduction
 from esper_ab.report.tables import comparison, groups, learning, reward_audit, trust
 from esper_ab.report.tables.table import Table
-from esper_ab.verdict.sentences import rule_sentence
+from esper_ab.verdict.rule_sentence import rule_sentence
 
 _GROUPS = (groups.groups_table, groups.cross_table, groups.meaning_table)
 _TRAINING = (learning.learning_table, groups.heads_table, groups.ppo_table)

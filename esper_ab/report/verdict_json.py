@@ -144,6 +144,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "simultaneous_high": comparison.simultaneous[1],
         **comparison.descriptive,
         "equivalence": comparison.equivalence,
+        **_not_worse(comparison),
         "pairs_needed": comparison.pairs_needed,
         "pairs_anew": comparison.pairs_anew,
         "most_pairs": comparison.most_pairs,
@@ -160,6 +161,14 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "pairs": tuple(comparison.pairs),
         "samples": None if comparison.samples is None else _samples(comparison.samples),
     }
+
+
+def _not_worse(comparison: Comparison) -> dict[str, Any]:
+    """Return the one-sided test at the margin, at the last look; nothing if the plan does not ask for it."""
+    if comparison.design.non_inferiority is None:
+        return {}
+    look = comparison.last_look
+    return {"not_worse": None if look is None else look.non_inferiority}
 
 
 def _samples(samples: Samples) -> dict[str, list[float] | list[int]]:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.measures import Margin, Unit
 from esper_ab.contracts.outcome_window import OutcomeOver
@@ -86,6 +87,8 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     outcome_over: Annotated[OutcomeOver, Spec(same=True)] = "evaluation"
     alpha: ErrorRate = 0.05  # of the whole experiment, shared by its comparisons
     margin: Margin | None
+    # What the plan sets out to show; not-worse is one-sided: that a group is not worse by the margin or more.
+    claim: Annotated[Claim, Spec(same=True, later=True)] = "difference"
     # Complete seeds at the looks; empty: design.default_looks.
     looks: Annotated[tuple[PositiveInt, ...], _ONE_LOOK] = ()
     control: Annotated[str, Spec(same=True)] = ""  # the group that all others are compared with; "": all pairs

@@ -14,6 +14,7 @@ from math import fsum
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.settings import Settings
 from esper_ab.design.check import LEAST_KEPT, check_looks
@@ -27,6 +28,7 @@ from esper_ab.design.design import (
     default_looks,
     futility_of,
 )
+from esper_ab.design.non_inferiority import NonInferiority, check_claim, non_inferiority_of
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.scale import MEAN, OF_MEAN, Scale
 from esper_ab.verdict.trials import Trials
@@ -40,6 +42,7 @@ class Rule(Settings, frozen=True, kw_only=True):
     looks: tuple[int, ...] = ()  # (): the default ones
     early_stop: bool = True
     futility: float = 0.0
+    claim: Claim = "difference"
 
 
 class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
@@ -122,12 +125,15 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
     if len(scales) > 1:
         compared_pairs += contrasts(groups, rule.control, MEAN)
         whole = OF_MEAN
-    looks = rule.looks or default_looks(replicates)
+    looks = rule.looks or default_looks(replicates, rule.claim)
     sides = ((0, 1),) * replicates
     boundaries: tuple[Boundary, ...] = ()
     futility = None
+    not_worse: NonInferiority | UnsetType = UNSET
     if replicates >= LEAST_PAIRS:
         boundaries = boundaries_of(rule.alpha, len(compared_pairs), sides, 1, looks)
+        if rule.claim == "not-worse":
+            not_worse = non_inferiority_of(rule.alpha, len(compared_pairs), sides, 1, looks)
         if rule.futility:
             futility = futility_of(rule.futility, sides, 1, looks)
     return Design(
@@ -146,6 +152,7 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
         evidence=1.0 / rule.alpha,
         futility=futility,
         worst=whole.worst,
+        not_worse=not_worse,
     )
 
 
@@ -167,7 +174,15 @@ def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
         raise UsageError(SettingName("control", rule.control), f": no such group; the groups are {', '.join(groups)}")
     if not 0.0 < rule.alpha < 0.5:
         raise UsageError(SettingName("alpha", rule.alpha), ": it must be above 0 and below 0.5")
-    check_looks(rule.looks, replicates)
+    check_looks(rule.looks, replicates, rule.claim)
+    check_claim(
+        rule.claim,
+        groups=groups,
+        control=rule.control,
+        seeds=replicates,
+        looks=rule.looks,
+        futility=rule.futility,
+    )
     if not rule.futility:
         return
     if not LEAST_KEPT <= rule.futility < 1.0:

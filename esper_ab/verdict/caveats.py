@@ -70,6 +70,8 @@ def _later_pairs_caveats(evidence: Evidence) -> Iterator[str]:
     overall_mean = _mean_difference(evidence.pairs[: evidence.used].followed_by(later_pairs))
     if progress.decision == "equivalent":
         contradicts = abs(mean) >= evidence.design.margin
+    elif progress.decision == "not-worse":
+        contradicts = mean * evidence.question.sign <= -evidence.design.margin
     else:
         contradicts = mean * progress.direction < 0.0
     total = n_pairs(evidence.used + len(later_pairs))
@@ -164,7 +166,7 @@ def _design_caveats(evidence: Evidence) -> Iterator[str]:
         yield f"Not adjusted for device and start order: {reason}."
     if progress.standing == "futile":
         yield "Stopped for futility: further pairs might have shown anything, including EQUIVALENT."
-    if progress.decision == "crossed" and progress.decided_at is not None and design.early_stop:
+    if progress.decision in ("crossed", "not-worse") and progress.decided_at is not None and design.early_stop:
         stopping_words = "early stopping overestimates differences on average."
         if progress.looks[-1].bound_e is not None:
             yield f"It stopped once the evidence sufficed; {stopping_words}"

@@ -36,7 +36,7 @@ def unseen(
     """
     if items is not None and items.level == "checkpoints":
         return None
-    if progress.standing not in ("crossed", "equivalent"):
+    if progress.standing not in ("crossed", "not-worse", "equivalent"):
         return None
     look = progress.looks[-1]
     used_data = before(data, look.replicates)
@@ -44,7 +44,9 @@ def unseen(
     if design.worst is None:
         return Unseen(rate=rate, worst=None, survives=None)
     worst_outcome = design.outcome.worst((design.worst, *ends(used_data)))
-    lead = progress.direction * design.outcome.sign
+    lead = progress.direction * design.outcome.sign  # 0.0: neither group is better
+    if progress.decision == "not-worse":
+        lead = 1.0
     survives = True
     if lead >= 0.0:
         survives = progress.upheld_by(retake_look(design, look, _collapsed(used_data, worst_outcome, of_a=True), items))

@@ -16,7 +16,7 @@ from esper_ab.stats.floats import Floats
 from esper_ab.stats.pair import NO_PAIRS, Data, Samples, before, outcomes
 from esper_ab.stats.paired_difference import PairedDifference, paired_difference, without_positions
 from esper_ab.stats.proportions import Proportions
-from esper_ab.verdict import caveats, headline, sentences
+from esper_ab.verdict import caveats, headline, rule_sentence, sentences
 from esper_ab.verdict.collapse import Unseen, unseen
 from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.descriptive import describe
@@ -51,7 +51,7 @@ class Comparison(Evidence):
     @property
     def rule(self) -> str:
         """The rule that was declared before the first run."""
-        return sentences.rule_sentence(self.question.design)
+        return rule_sentence.rule_sentence(self.question.design)
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -139,6 +139,8 @@ def _equivalence_tests(
     """Run both one-sided t-tests at the margin, at the bound of the last look; None if that is not possible."""
     if effect is None or isinstance(effect, Proportions):
         return None
+    if question.design.non_inferiority is not None:
+        return None  # this plan asks for one of the two
     a, b = outcomes(used_data)
     if len(used_data) <= 1 or np.array_equal(a, b) or last_look is None or not last_look.equivalence_p:
         return None
@@ -201,6 +203,8 @@ def _interval_of(verdict: Verdict, numbers: Numbers) -> DifferenceInterval:
     """Return the interval that the verdict rests on."""
     if verdict is Verdict.EQUIVALENT:
         return _equivalence_interval(numbers)
+    if verdict in (Verdict.NOT_WORSE, Verdict.WORSE_BELOW_MARGIN):
+        return _not_worse_interval(numbers) or numbers.at_look
     return numbers.at_look
 
 
@@ -236,7 +240,7 @@ def _caps(
     if retest is not None and not retest.survives:
         claims_equivalence = numbers.progress.decision == "equivalent"
         caps.append(losses_cap(numbers.question, retest, small=claims_equivalence))
-    if unaudited_verdict is Verdict.EQUIVALENT:
+    if unaudited_verdict in (Verdict.EQUIVALENT, Verdict.NOT_WORSE):
         caps += [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
     return tuple(caps)
 
@@ -288,3 +292,18 @@ def _equivalence_interval(numbers: Numbers) -> DifferenceInterval:
     if not numbers.proportions:
         alpha = 2.0 * alpha  # for two one-sided tests
     return last_look.equivalence_low, last_look.equivalence_high, numbers.level_at(alpha)
+
+
+def _not_worse_interval(numbers: Numbers) -> DifferenceInterval | None:
+    """Return the limits of the one-sided test at the margin; None if the plan has none, or they include 0 after WORSE.
+
+    The latter is possible if the comparison was shown to be worse at a larger share of alpha than its first.
+    """
+    look = numbers.progress.looks[-1]
+    if look.non_inferiority is None:
+        return None
+    low = look.non_inferiority.low
+    high = look.non_inferiority.high
+    if low is None or high is None or (numbers.progress.standing == "crossed" and low <= 0.0 <= high):
+        return None
+    return low, high, numbers.level_at(2.0 * numbers.question.alpha)

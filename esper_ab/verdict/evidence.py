@@ -15,7 +15,7 @@ from esper_ab.design.design import Design
 from esper_ab.design.pairs_needed import PairsNeeded
 from esper_ab.stats.equivalence import Equivalence
 from esper_ab.stats.exact_signs import BACKED_BY_SIGNS
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, unseen_rate
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, unseen_rate
 from esper_ab.stats.pair import Data, Pairs, Samples, ends, outcomes
 from esper_ab.stats.paired_difference import PairedDifference
 from esper_ab.stats.proportions import Proportions
@@ -29,6 +29,7 @@ from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.level_words import names
 from esper_ab.verdict.look import Effect, Look
 from esper_ab.verdict.looks import ComparisonProgress
+from esper_ab.verdict.not_worse import NotWorse
 from esper_ab.verdict.question import Lost, Question
 from esper_ab.verdict.sample import Sample, sample_of
 from esper_ab.verdict.verdict import Verdict
@@ -221,6 +222,8 @@ class Numbers:
         """
         look = self.last_look
         design = self.design
+        if look is not None and look.non_inferiority is not None:
+            return self._not_worse_from(look, look.non_inferiority)
         if look is None or look.equivalence_low is None or look.equivalence_high is None:
             return ""
         if not -design.margin < look.equivalence_low <= look.equivalence_high < design.margin:
@@ -230,6 +233,21 @@ class Numbers:
             return "the last planned look"
         least_pairs = least_pairs or LEAST_EQUIVALENCE_PAIRS
         return "" if look.pairs >= least_pairs else self.worded(n_pairs(least_pairs))
+
+    def _not_worse_from(self, look: Look, not_worse: NotWorse) -> str:
+        """Say how many pairs NOT WORSE takes if its limit excludes the margin; "" if it does not, or they suffice."""
+        if not_worse.shown or not not_worse.excludes_margin(self.question.sign, self.design.margin):
+            return ""
+        least_pairs = LEAST_EQUIVALENCE_PAIRS if look.bound_e is None else LEAST_OPEN_ENDED_PAIRS
+        return "" if look.pairs >= least_pairs else self.worded(n_pairs(least_pairs))
+
+    @property
+    def aim(self) -> str:
+        """What further pairs are to show: "a difference of 2 points", "that b is not worse by 2 points or more"."""
+        margin = self.design.margin_words
+        if self.design.non_inferiority is None:
+            return f"a difference of {margin}"
+        return f"that {self.question.a} is not worse by {margin} or more"
 
     @property
     def lacking_signs(self) -> str:

@@ -37,14 +37,20 @@ def pairs_for_an_answer(evidence: Evidence) -> str:
     if extension_need is None or evidence.progress.standing == "futile":
         return ""
     if extension_need.pairs <= complete_pairs:
-        return f"{evidence.counted(complete_pairs)} suffice to detect {design.margin_words} with 80 % power."
+        aim = f"detect {design.margin_words}"
+        if design.non_inferiority is not None:
+            aim = f"show {evidence.aim}, if the groups do not differ,"
+        return f"{evidence.counted(complete_pairs)} suffice to {aim} with 80 % power."
     cost = _cost(evidence, extension_need, complete_pairs)
     if most_pairs is None or extension_need.pairs <= most_pairs or not evidence.question.declared:
         return cost
     beyond_words = f"{cost} This plan cannot reach that number"
     if evidence.smallest_resolvable is None:
         return f"{beyond_words}."
-    return f"{beyond_words}; the smallest difference it can detect is {design.size(evidence.smallest_resolvable)}."
+    smallest = design.size(evidence.smallest_resolvable)
+    if design.non_inferiority is not None:
+        return f"{beyond_words}; the smallest margin at which it can show that is {smallest}."
+    return f"{beyond_words}; the smallest difference it can detect is {smallest}."
 
 
 def _cost(evidence: Evidence, extension_need: PairsNeeded, complete_pairs: int) -> str:
@@ -52,9 +58,10 @@ def _cost(evidence: Evidence, extension_need: PairsNeeded, complete_pairs: int) 
     count = _more_pairs(extension_need, complete_pairs)
     range_words = _range_of_more_pairs(extension_need, complete_pairs)
     new_plan_need = evidence.pairs_anew
-    detection_words = (
-        f"Detecting {evidence.design.margin_words} with 80 % power takes {count} more {evidence.worded('pairs')}"
-    )
+    aim = f"Detecting {evidence.design.margin_words}"
+    if evidence.design.non_inferiority is not None:
+        aim = f"Showing {evidence.aim}, if the groups do not differ,"
+    detection_words = f"{aim} with 80 % power takes {count} more {evidence.worded('pairs')}"
     if new_plan_need is None or new_plan_need.pairs >= extension_need.pairs:
         return f"{detection_words}{_bracket(range_words)}."
     price = f"an extension requires p <= {extension_need.alpha:.2g}"

@@ -54,6 +54,7 @@ def decide_unaudited(grounds: Grounds) -> Verdict:
         Verdict.WORSE_BELOW_MARGIN: grounds.worse and grounds.small,
         Verdict.BETTER: grounds.better,
         Verdict.WORSE: grounds.worse,
+        Verdict.NOT_WORSE: grounds.standing == "not-worse",
         Verdict.EQUIVALENT: grounds.standing == "equivalent",
         Verdict.INCONCLUSIVE: True,
     }

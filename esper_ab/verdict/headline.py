@@ -19,6 +19,7 @@ from esper_ab.stats.pair import outcomes
 from esper_ab.stats.text import digits_apart, percent, signed
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.level_words import about, closing, names, opened
+from esper_ab.verdict.not_worse_words import margin_not_excluded, not_worse_headline
 from esper_ab.verdict.question import AskedItems
 from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.shapes import tails_beyond_margin
@@ -40,6 +41,7 @@ _REASONS = {
     Undecided.NO_SPREAD: "too little varies between the pairs for any test",
     Undecided.NO_INTERVAL: "these pairs give no interval",
     Undecided.TOO_EARLY: "it is too early to call the difference smaller than the margin",
+    Undecided.MARGIN_INSIDE: "the groups may still be worse by the margin",
     Undecided.ZERO_INSIDE: "the interval includes 0",
     Undecided.NO_LOOK: "the first planned look is still to come",
     Undecided.BOUND: "the test has not reached its bound",
@@ -81,6 +83,8 @@ def _answer(evidence: Evidence) -> str:
         return _undecided(evidence)
     if verdict is Verdict.EQUIVALENT:
         return _equivalent(evidence)
+    if verdict is Verdict.NOT_WORSE:
+        return not_worse_headline(evidence, _observed_relation(evidence), _wins(evidence), _size)
     if verdict in DIFFERENT:
         return _decided(evidence)
     if verdict is Verdict.NO_INFERENCE and evidence.estimate is not None:
@@ -210,7 +214,10 @@ def _undecided(evidence: Evidence) -> str:
 
 def _would_decide(evidence: Evidence, reason: Undecided) -> str:
     """Say how many pairs would show a difference of the margin, if more pairs are needed for a decision."""
-    if reason not in (Undecided.ZERO_INSIDE, Undecided.BOUND) or not evidence.progress.finished:
+    if (
+        reason not in (Undecided.MARGIN_INSIDE, Undecided.ZERO_INSIDE, Undecided.BOUND)
+        or not evidence.progress.finished
+    ):
         return ""
     new_plan_need = evidence.pairs_anew
     extension_need = evidence.pairs_needed
@@ -221,10 +228,7 @@ def _would_decide(evidence: Evidence, reason: Undecided) -> str:
         return ""
     fewer_anew = new_plan_need is not None and extension_need is not None and new_plan_need.pairs < extension_need.pairs
     plan_words = " in a new plan" if fewer_anew else ""
-    return (
-        f"; about {evidence.worded(f'{pairs} pairs')}{plan_words} would show a difference of "
-        f"{evidence.design.margin_words}"
-    )
+    return f"; about {evidence.worded(f'{pairs} pairs')}{plan_words} would show {evidence.aim}"
 
 
 def _worded(evidence: Evidence, reason: Undecided) -> str:
@@ -246,6 +250,10 @@ def _worded_with_numbers(evidence: Evidence, reason: Undecided) -> str:
     """Word a reason for a comparison that has an estimate."""
     if reason is Undecided.ZERO_INSIDE:
         return f"the {_interval(evidence)}, {_span(evidence)}, includes 0"
+    if reason is Undecided.MARGIN_INSIDE:
+        return margin_not_excluded(evidence, _size)
+    if reason is Undecided.TOO_EARLY and evidence.design.non_inferiority is not None:
+        return f"calling it not worse takes {evidence.small_from}"
     if reason is Undecided.TOO_EARLY:
         return f"calling the difference smaller than the margin takes {evidence.small_from}"
     if reason is Undecided.NO_SPREAD and evidence.stuck is not None:

@@ -126,7 +126,7 @@ def imputed(
         return None
     retakes = _retakes(design, look, used_data, losses, items)
     is_small = retakes is not None and all(retake.look.small for retake in retakes)
-    favours_a = progress.direction * design.outcome.sign > 0.0
+    favours_a = progress.favours_a(design.outcome.sign)
     empty_imputation = Imputed(
         lost_a=losses.a,
         lost_b=losses.b,

@@ -9,6 +9,7 @@ import math
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 
 from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Design
@@ -16,12 +17,13 @@ from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_diff
 from esper_ab.stats.exact_signs import BACKED_BY_SIGNS, signs_p
 from esper_ab.stats.floats import Floats
 from esper_ab.stats.item_difference import ItemDifference, item_difference
-from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import Data, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions, proportions
 from esper_ab.stats.score_test import score_difference
 from esper_ab.stats.welch import welch
 from esper_ab.verdict.compared_items import ComparedItems
+from esper_ab.verdict.not_worse import NotWorse, not_worse_at, one_sided_p
 from esper_ab.verdict.sample import least_small, sample_of
 
 _LARGEST_LOG = 700.0  # exp() of more would overflow; a larger e-value would say no more
@@ -41,6 +43,8 @@ class _Tested(msgspec.Struct, frozen=True, kw_only=True):
     repeated: Interval = None
     simultaneous: Interval = None
     equivalence: Interval = None
+    not_worse_p: float | None = None  # one-sided; None under the anytime-valid rule
+    not_worse: Interval = None
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +63,9 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     simultaneous_low: float | None  # interval at the initial share of alpha: valid for all comparisons jointly
     simultaneous_high: float | None
     crossed: bool  # the bound is reached and, with few pairs, the exact sign-flip test agrees
-    small: bool  # enough pairs, and the simultaneous interval lies within the margin
+    # Enough pairs, and the simultaneous interval lies within the margin. In a plan that claims that a is not worse, an
+    # a that is worse only needs that claim.
+    small: bool
     equivalence_p: float | None  # required of each one-sided test at the margin: bound_p at the first share, or None
     equivalence_low: float | None  # interval at twice equivalence_p or half the first e-value (proportions: at it)
     equivalence_high: float | None
@@ -68,6 +74,17 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     futility_low: float | None = None  # interval at twice futility_p (proportions: at it)
     futility_high: float | None = None
     futile: bool = False  # nothing else was decided, and the futility interval lies inside +-margin
+    not_worse: NotWorse | UnsetType = UNSET  # in a plan that claims it; left out of others
+
+    @property
+    def non_inferiority(self) -> NotWorse | None:
+        """The one-sided test at the margin; None if the plan does not ask for it."""
+        return None if isinstance(self.not_worse, UnsetType) else self.not_worse
+
+    @property
+    def shows_not_worse(self) -> bool:
+        """True if this look shows that a is not worse by the margin or more."""
+        return self.non_inferiority is not None and self.non_inferiority.shown
 
 
 def effect_of(design: Design, data: Data, items: ComparedItems | None = None) -> Effect | None:
@@ -168,6 +185,8 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int, items: C
         equivalence_high=equivalence_high,
         equivalent=is_within and not tested_effect.reached,
     )
+    if design.non_inferiority is not None:
+        return _add_not_worse(look, design, effect, tested_effect, enough=sample.suffices)
     if anytime or design.futility is None:
         return look
     stop = design.futility.nominal_p[design.looks.index(replicates)]
@@ -202,6 +221,9 @@ def _planned(design: Design, replicates: int, effect: Effect | None, n_open: int
     look_index = design.looks.index(replicates)
     bound = design.boundary(n_open).nominal_p[look_index]
     first_p = design.boundary(len(design.comparisons)).nominal_p[look_index]
+    not_worse_p = 0.0
+    if design.non_inferiority is not None:
+        not_worse_p = design.non_inferiority.nominal_p[look_index]
     return _Tested(
         p=p,
         bound_p=bound,
@@ -210,6 +232,8 @@ def _planned(design: Design, replicates: int, effect: Effect | None, n_open: int
         repeated=_interval(effect, bound),
         simultaneous=_interval(effect, first_p),
         equivalence=_interval(effect, first_p, one_sided=True),
+        not_worse_p=not_worse_p,
+        not_worse=_interval(effect, not_worse_p, one_sided=True),
     )
 
 
@@ -224,13 +248,15 @@ def _anytime(design: Design, effect: Effect | None, n_open: int) -> _Tested:
     if log_e is not None:
         e = math.exp(min(log_e, _LARGEST_LOG))
     one_sided_evidence = first_evidence if isinstance(effect, Proportions) else first_evidence / 2.0
+    one_sided_interval = effect.anytime_interval(one_sided_evidence)
     return _Tested(
         e=e,
         bound_e=bound,
         reached=log_e is not None and log_e >= math.log(bound),
         repeated=effect.anytime_interval(bound),
         simultaneous=effect.anytime_interval(first_evidence),
-        equivalence=effect.anytime_interval(one_sided_evidence),
+        equivalence=one_sided_interval,
+        not_worse=one_sided_interval,
     )
 
 
@@ -241,6 +267,27 @@ def _add_futility(look: Look, effect: Effect | None, stop: float, margin: float)
     undecided = not look.crossed and not look.equivalent
     is_futile = undecided and _small(look.pairs, interval, margin, LEAST_PAIRS)
     return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=is_futile)
+
+
+def _add_not_worse(look: Look, design: Design, effect: Effect | None, tested: _Tested, *, enough: bool) -> Look:
+    """Return the look with the one-sided test at the margin, which this plan asks for in place of EQUIVALENT."""
+    least_pairs = LEAST_OPEN_ENDED_PAIRS if look.bound_e is not None else LEAST_EQUIVALENCE_PAIRS
+    sign = design.outcome.sign
+    p = None
+    if effect is not None and not isinstance(effect, Proportions):
+        p = one_sided_p(effect, sign, design.margin)
+    not_worse = not_worse_at(
+        tested.not_worse,
+        p,
+        tested.not_worse_p,
+        sign=sign,
+        margin=design.margin,
+        enough=enough and look.pairs >= least_pairs,
+    )
+    small = look.small
+    if look.mean is not None and look.mean * sign < 0.0:
+        small = not_worse.shown
+    return msgspec.structs.replace(look, not_worse=not_worse, small=small, equivalent=False)
 
 
 def _interval(effect: Effect | None, p: float, *, one_sided: bool = False) -> Interval:

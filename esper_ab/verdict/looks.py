@@ -3,10 +3,11 @@
 Group-sequential with alpha passed on: if a comparison crosses and its difference is shown to be larger than the
 margin, its share goes to the comparisons still open, which are tested again at the same look (after Maurer & Bretz
 2013). A smaller difference could still be claimed to lie within the margin, so its share is not free. All claims
-about the margin are tested at the share that a comparison held first. So the claims of all comparisons together err
-with probability alpha. A stop for futility decides nothing: the comparison keeps its share of alpha and stays
-INCONCLUSIVE, whatever pairs come later, and no other bound relies on the stop (non-binding). After the last planned
-look of an extended plan, and in an open-ended one, every replicate is followed by a look under the anytime-valid t.
+about the margin (EQUIVALENT, NOT WORSE) are tested at the share that a comparison held first. So the claims of all
+comparisons together err with probability alpha. A stop for futility decides nothing: the comparison keeps its share of
+alpha and stays INCONCLUSIVE, whatever pairs come later, and no other bound relies on the stop (non-binding). After the
+last planned look of an extended plan, and in an open-ended one, every replicate is followed by a look under the
+anytime-valid t.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.pairing import Pairing, leading_complete, pair_explored, pair_up, sampled
 from esper_ab.verdict.runs import Runs
 
-LookDecision = Literal["open", "crossed", "equivalent", "futile"]
+LookDecision = Literal["open", "crossed", "not-worse", "equivalent", "futile"]
 
 
 class ComparisonProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +49,7 @@ class ComparisonProgress(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def claimed(self) -> bool:
         """True if a look made a claim, so that the comparison is neither open nor stopped for futility."""
-        return self.decision in ("crossed", "equivalent")
+        return self.decision in ("crossed", "not-worse", "equivalent")
 
     @property
     def standing(self) -> LookDecision:
@@ -60,10 +61,16 @@ class ComparisonProgress(msgspec.Struct, frozen=True, kw_only=True):
             return self.decision
         return "open"
 
+    def favours_a(self, sign: float) -> bool:
+        """True if the claim is that a is better, or not worse; `sign` is -1.0 if lower outcomes are better."""
+        return self.decision == "not-worse" or self.direction * sign > 0.0
+
     def upheld_by(self, look: Look) -> bool:
         """True if `look`, which is the last look or a retake of it with different runs, supports the claim."""
         if self.decision == "equivalent":
             return look.equivalent
+        if self.decision == "not-worse":
+            return look.shows_not_worse
         return look.crossed and look.mean is not None and look.mean * self.direction > 0.0
 
 
@@ -199,10 +206,10 @@ def _looks_between(design: Design, complete_replicates: int, last_replicates: in
 def _take_look_at_each(design: Design, replicates: int, states: Sequence[_State]) -> None:
     """Take one look at every comparison that still takes part."""
     n_open = sum(not state.passed_on for state in states)
-    undecided_states = [state for state in states if state.decision == "open"]
+    undecided_states = [state for state in states if _may_cross(design, state)]
     if not design.early_stop:
         for state in states:
-            if state.decision != "open":
+            if not _may_cross(design, state):
                 state.looks.append(
                     take_look(state.design, replicates, state.data, state.shares_at_decision, state.items)
                 )
@@ -219,12 +226,25 @@ def _take_look_at_each(design: Design, replicates: int, states: Sequence[_State]
         n_open -= sum(state.passed_on for state, _ in crossing)
         undecided_states = [state for state, look in taken_looks if not look.crossed]
     for state, look in taken_looks:
-        if look.equivalent:
-            _decide(state, look, "equivalent", n_open)
-        elif look.futile:
-            _decide(state, look, "futile", n_open)
-        else:
+        decision = _decision_of(look)
+        if decision == "open" or state.decision == "not-worse":
             state.looks.append(look)
+        else:
+            _decide(state, look, decision, n_open)
+
+
+def _decision_of(look: Look) -> LookDecision:
+    """Return the decision of a look that shows no difference."""
+    if look.shows_not_worse:
+        return "not-worse"
+    if look.equivalent:
+        return "equivalent"
+    return "futile" if look.futile else "open"
+
+
+def _may_cross(design: Design, state: _State) -> bool:
+    """True if a further look may show a difference: of an open comparison, or of a group that is not worse so far."""
+    return state.decision == "open" or (state.decision == "not-worse" and not design.early_stop)
 
 
 def _decide(state: _State, look: Look, decision: LookDecision, n_open: int) -> None:

@@ -84,7 +84,7 @@ def _weight(
     if progress.decision == "equivalent":
         claim_stands = all(map(progress.upheld_by, against.values()))
     else:
-        favours_a = progress.direction * design.outcome.sign > 0.0
+        favours_a = progress.favours_a(design.outcome.sign)
         better_group = contrast.a if favours_a else contrast.b
         claim_stands = progress.upheld_by(against[better_group])
     if not claim_stands:

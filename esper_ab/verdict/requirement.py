@@ -161,8 +161,8 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
     - better-than, worse-than: the direction was shown, whatever its size.
     - equivalent-to: the difference was shown to be smaller than the margin, or both groups were one computation and
       lost equally many runs.
-    - not-worse-than: the same as for equivalent-to, or the group was shown to be better, or the repeated interval
-      excludes that it is worse by the margin or more (non-inferiority).
+    - not-worse-than: the same as for equivalent-to, or the group was shown to be better or NOT WORSE, or the repeated
+      interval excludes that it is worse by the margin or more (non-inferiority).
 
     Results about the margin need as many pairs as an equivalence, and outcomes clearly better than those of a group
     that learns nothing. A stop for futility is not a claim; only the interval of the look counts.
@@ -183,7 +183,9 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
         return comparison.lost.a == comparison.lost.b
     if requirement.relation == "equivalent-to":
         return False
-    if verdict == Verdict.INCONCLUSIVE:
+    if verdict == Verdict.NOT_WORSE and left_first:
+        return True
+    if verdict in (Verdict.INCONCLUSIVE, Verdict.NOT_WORSE):
         return _is_not_worse(comparison, left_first=left_first)
     if left_first:
         return verdict == Verdict.BETTER

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import msgspec
+
 from esper_ab.design.design import EXTENSION_STRICTNESS
 from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smallest_resolvable
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.anytime_t import anytime_interval
 from esper_ab.stats.distributions import t_sf
-from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 from esper_ab.verdict.look import Effect
 from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.question import Question
@@ -37,13 +39,13 @@ def needed_here(question: Question, progress: ComparisonProgress, observed: Spre
     sd, df, columns = observed
     design = question.design
     bound = _bound(question, progress)
-    extension_need = pairs_needed(sd, df, design.margin, bound, columns)
+    extension_need = _needed(question, sd, df, bound, columns)
     if callable(bound) or extension_need.pairs <= question.planned:
         return extension_need
     if not design.boundaries or not extendable(question, progress):
         return extension_need  # no extension is possible: the pairs of a longer plan
     evidence = EXTENSION_STRICTNESS / _share_of_alpha(question, progress)
-    return pairs_needed(sd, df, design.margin, lambda pairs: _anytime_p(pairs, evidence), columns)
+    return _needed(question, sd, df, lambda pairs: _anytime_p(pairs, evidence), columns)
 
 
 def needed_anew(question: Question, progress: ComparisonProgress, observed: Spread) -> PairsNeeded | None:
@@ -54,7 +56,30 @@ def needed_anew(question: Question, progress: ComparisonProgress, observed: Spre
     if not question.design.boundaries:
         return None
     sd, df, columns = observed
-    return pairs_needed(sd, df, question.design.margin, _planned_bound(question, progress), columns)
+    return _needed(question, sd, df, _planned_bound(question, progress), columns)
+
+
+def _needed(question: Question, sd: float, df: int, bound: PBound, columns: int) -> PairsNeeded:
+    """Return the pairs that the margin needs, which are at least those that the plan's claim needs.
+
+    Where nothing differs, a group is shown to be not worse exactly as often as a true difference of the margin is
+    found by a two-sided test with twice the bound.
+    """
+    needed = pairs_needed(sd, df, question.design.margin, bound, columns)
+    least_pairs = _least_pairs(question)
+    return msgspec.structs.replace(
+        needed,
+        pairs=max(least_pairs, needed.pairs),
+        low=max(least_pairs, needed.low),
+        high=max(least_pairs, needed.high),
+    )
+
+
+def _least_pairs(question: Question) -> int:
+    """Return the fewest pairs with which the claim of the plan can be made."""
+    if question.design.non_inferiority is None:
+        return LEAST_PAIRS
+    return LEAST_OPEN_ENDED_PAIRS if question.open_ended else LEAST_EQUIVALENCE_PAIRS
 
 
 def smallest_difference(
@@ -63,7 +88,7 @@ def smallest_difference(
     """Return the smallest difference that `most_pairs` pairs detect with 80 % power; None if there is no such
     difference.
     """
-    if most_pairs < LEAST_PAIRS:
+    if most_pairs < _least_pairs(question):
         return None
     sd, _, columns = observed
     bound = _bound(question, progress)
@@ -83,6 +108,8 @@ def _bound(question: Question, progress: ComparisonProgress) -> PBound:
 
 def _planned_bound(question: Question, progress: ComparisonProgress) -> float:
     """Return the bound on p at the last planned look."""
+    if question.design.non_inferiority is not None and question.design.looks:
+        return 2.0 * question.design.non_inferiority.nominal_p[-1]
     share = _share_of_alpha(question, progress)
     for boundary in question.design.boundaries:
         if math.isclose(boundary.alpha, share):
@@ -91,7 +118,9 @@ def _planned_bound(question: Question, progress: ComparisonProgress) -> float:
 
 
 def _share_of_alpha(question: Question, progress: ComparisonProgress) -> float:
-    """Return the share of alpha that the comparison holds."""
+    """Return the share of alpha that the comparison holds; twice its first share if its claim is one-sided."""
+    if question.design.non_inferiority is not None:
+        return 2.0 * question.alpha
     if progress.last is None:
         return question.alpha
     return progress.last.alpha

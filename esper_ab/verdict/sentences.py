@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esper_ab.design.design import Design, rule, test_words
-from esper_ab.stats.exact_signs import BACKED, BACKED_BY_SIGNS
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
+from esper_ab.design.design import Design
+from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import outcomes
 from esper_ab.stats.rounding import alike
 from esper_ab.stats.text import digits_apart, p_beside, p_text, percent, signed
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
 from esper_ab.verdict.further_pairs import next_look, pairs_for_an_answer
 from esper_ab.verdict.inconclusive import Inconclusive
+from esper_ab.verdict.not_worse_words import not_worse_test
 from esper_ab.verdict.verdict import CLAIMS, Verdict
 
 _NO_DIFFERENCE = (
@@ -41,57 +41,10 @@ def span(low: float, high: float, design: Design) -> str:
     return f"{signed(low, digits)} to {signed(high, digits)}"
 
 
-def rule_sentence(design: Design, test: str = "") -> str:
-    """Describe the rule of a design for the reader of a report; `test` as for `rule`."""
-    if not design.comparisons:
-        return "None, because one group is compared with nothing."
-    if not design.boundaries and design.anytime_after is None:
-        return f"No claim can follow from this plan: a verdict needs at least {LEAST_PAIRS} seeds."
-    if design.outcome_over == "given":
-        losses_words = "Lost runs" if design.unit == "seed" else "Lost outcomes"
-        caps = f"{losses_words} can cap a verdict."
-    else:
-        caps = "The audit and lost runs can block or cap a verdict."
-    exact_alone = test and test_words(design) not in test
-    signs = "" if exact_alone else _signs_rule(design)
-    return (
-        f"{rule(design, test)}. BETTER or WORSE if that bound is reached{signs}. EQUIVALENT (BELOW MARGIN "
-        f"after BETTER or WORSE) if {_looks_for_small(design)} the interval lies within +-{design.margin_words}. "
-        f"Otherwise INCONCLUSIVE. {caps}"
-    )
-
-
-def _signs_rule(design: Design) -> str:
-    """Say at how many pairs a claim also needs the exact sign-flip test; "" if the design has no such look."""
-    looks_with_signs = [look for look in design.looks if look in BACKED_BY_SIGNS]
-    if design.test != "t" or not looks_with_signs:
-        return ""
-    share = design.alpha / len(design.comparisons)
-    agreement_words = f" and, with {BACKED}, the exact sign-flip test agrees"
-    if any(smallest_p(look) > share for look in looks_with_signs):
-        return f"{agreement_words}, unless so few pairs can never reach that comparison's share of alpha"
-    return agreement_words
-
-
-def _looks_for_small(design: Design) -> str:
-    """Say at which looks a difference may be called smaller than the margin, as in "at the last look, with ..."."""
-    if design.test in ("mcnemar", "z"):
-        counted = f"{design.unit}s"
-    else:
-        counted = "pairs" if design.paired else "runs per group"
-    number_words = f"with {LEAST_EQUIVALENCE_PAIRS} {counted} or more"
-    times = []
-    if len(design.looks) > 1:
-        times.append(f"at the last look, {number_words},")
-    elif design.looks:
-        times.append(number_words)
-    if design.anytime_after is not None:
-        times.append(f"from {LEAST_OPEN_ENDED_PAIRS} pairs on")
-    return " or ".join(times)
-
-
 def _pairs_to_call_it_small(evidence: Evidence) -> str:
     """Say from when the difference could be claimed to be smaller than the margin."""
+    if evidence.small_from and evidence.design.non_inferiority is not None:
+        return f"Calling it not worse takes {evidence.small_from}."
     if evidence.small_from:
         return f"Calling it smaller than the margin takes {evidence.small_from}."
     return ""
@@ -172,6 +125,9 @@ def _decided(evidence: Evidence) -> str:
             f"EQUIVALENT within +-{margin} ({n}). {numbers} A difference of the margin or more is rejected in "
             f"both directions{tost}."
         )
+    if evidence.verdict is Verdict.NOT_WORSE:
+        numbers = f"{_estimate(evidence)}, {interval(evidence)}, {not_worse_test(evidence)}{looks}."
+        return f"NOT WORSE by {margin} or more ({n}). {numbers}"
     parts = [f"{evidence.verdict} ({n}).", numbers]
     if evidence.verdict in (Verdict.BETTER, Verdict.WORSE):
         parts.append(_pairs_to_call_it_small(evidence))
@@ -295,7 +251,8 @@ def _withdrawn_claim(evidence: Evidence) -> str:
     progress = evidence.progress
     if progress.decision == progress.standing:
         return ""
-    claim = "The boundary was crossed" if progress.decision == "crossed" else "Equivalence was shown"
+    claims = {"crossed": "The boundary was crossed", "not-worse": f"{evidence.question.a} was shown to be not worse"}
+    claim = claims.get(progress.decision, "Equivalence was shown")
     return f"{claim}{_deciding_look_suffix(evidence)}, but the last look no longer shows it."
 
 
@@ -316,7 +273,7 @@ def _kind_and_limits(evidence: Evidence) -> str:
             return f"{stopped}, but{exclusion_words}." if exclusion_words else f"{stopped}."
         case Inconclusive.UNINFORMATIVE:
             data_words = "this plan" if evidence.question.declared else "these pairs"
-            reach = f"Uninformative: {data_words} could not have shown a difference of {design.margin_words}"
+            reach = f"Uninformative: {data_words} could not have shown {evidence.aim}"
             return f"{reach};{exclusion_words}." if exclusion_words else f"{reach}."
 
 

@@ -10,7 +10,7 @@ from esper_ab.stats.skewness import skewness
 from esper_ab.stats.text import percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.scale import MEAN
-from esper_ab.verdict.verdict import CLAIMS, DIFFERENT
+from esper_ab.verdict.verdict import CLAIMS, DIFFERENT, Verdict
 
 SAID_FROM = 0.08  # lowest error rate that gets a caveat
 _SIMULATED_ALPHA = 0.05
@@ -62,7 +62,8 @@ def tails_beyond_margin(evidence: Evidence) -> list[tuple[Tail, float]]:
     tails_found = []
     for side in (1.0, -1.0):
         tail = far_tail(side * differences)
-        if tail is not None and tail.least_mean <= -evidence.design.margin:
+        against_claim = evidence.verdict is not Verdict.NOT_WORSE or side == evidence.question.sign
+        if against_claim and tail is not None and tail.least_mean <= -evidence.design.margin:
             tails_found.append((tail, side))
     return tails_found
 

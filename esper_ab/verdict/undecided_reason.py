@@ -8,6 +8,7 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.drift import DRIFT
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.finding import LOST_SCORES
+from esper_ab.verdict.not_worse import NotWorse
 
 
 class Undecided(Enum):
@@ -26,6 +27,7 @@ class Undecided(Enum):
     NO_SPREAD = auto()
     NO_INTERVAL = auto()
     TOO_EARLY = auto()  # to call the difference smaller than the margin
+    MARGIN_INSIDE = auto()  # the one-sided limit of a plan that claims that a group is not worse
     ZERO_INSIDE = auto()  # the interval
     NO_LOOK = auto()  # the first planned one is still to come
     SIGNS = auto()  # the exact sign-flip test, which so few pairs also need, has not reached its bound
@@ -70,8 +72,19 @@ def _why_open(evidence: Evidence) -> Undecided:
     high = evidence.high
     if low is None or high is None:
         return Undecided.NO_SPREAD if evidence.degenerate else Undecided.NO_INTERVAL
+    if evidence.last_look is not None and evidence.last_look.non_inferiority is not None:
+        return _why_not_shown(evidence, evidence.last_look.non_inferiority)
     if low <= 0.0 <= high:
         return Undecided.TOO_EARLY if evidence.small_from else Undecided.ZERO_INSIDE
     if evidence.last_look is None:
         return Undecided.NO_LOOK
     return Undecided.SIGNS if evidence.lacking_signs else Undecided.BOUND
+
+
+def _why_not_shown(evidence: Evidence, not_worse: NotWorse) -> Undecided:
+    """Return why a group is not shown to be not worse."""
+    if evidence.small_from:
+        return Undecided.TOO_EARLY
+    if not_worse.worse_limit(evidence.question.sign) is None:
+        return Undecided.NO_INTERVAL
+    return Undecided.MARGIN_INSIDE

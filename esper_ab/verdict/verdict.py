@@ -15,6 +15,7 @@ class Verdict(StrEnum):
     WORSE_BELOW_MARGIN = "WORSE, BELOW MARGIN"
     BETTER = "BETTER"
     WORSE = "WORSE"
+    NOT_WORSE = "NOT WORSE"  # of a plan that claims it: not worse by the margin or more
     EQUIVALENT = "EQUIVALENT"
     INCONCLUSIVE = "INCONCLUSIVE"
 
@@ -27,5 +28,9 @@ DIFFERENT = frozenset(
         Verdict.WORSE_BELOW_MARGIN,
     }
 )  # which claim a difference
-CLAIMS = DIFFERENT | {Verdict.EQUIVALENT}  # which claim anything
-SMALL = CLAIMS - {Verdict.BETTER, Verdict.WORSE}  # which claim that the difference is smaller than the margin
+CLAIMS = DIFFERENT | {Verdict.NOT_WORSE, Verdict.EQUIVALENT}  # which claim anything
+SMALL = CLAIMS - {
+    Verdict.BETTER,
+    Verdict.WORSE,
+    Verdict.NOT_WORSE,
+}  # which claim that the difference is smaller than the margin

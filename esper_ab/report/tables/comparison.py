@@ -18,6 +18,7 @@ from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.headline import alike, headline_of
 from esper_ab.verdict.look import Look
+from esper_ab.verdict.not_worse_words import not_worse_test
 from esper_ab.verdict.verdict import SMALL
 
 Row = tuple[str, str]
@@ -63,7 +64,7 @@ def _overview_row(design: Design, item: Comparison) -> tuple[str, ...]:
 
 def deciding_table(comparison: Comparison) -> Table:
     """Build the table of the numbers behind one comparison's verdict, with the verdict's sentence but not its scope."""
-    rows = (*_deciding(comparison), *_equivalence(comparison), *_budget(comparison))
+    rows = (*_deciding(comparison), *_equivalence(comparison), *_not_worse(comparison), *_budget(comparison))
     sentence = comparison.sentence.removesuffix(f" Conditional on {comparison.question.scope}.")
     caveats = [text for text in comparison.caveats if text in routine(comparison)]
     text = " ".join((sentence, *caveats))
@@ -222,6 +223,14 @@ def _equivalence(comparison: Comparison) -> Iterator[Row]:
         yield f"equivalence within {comparison.design.margin_words}", text
 
 
+def _not_worse(comparison: Comparison) -> Iterator[Row]:
+    """Yield the one-sided test of a plan that asks whether a group is not worse."""
+    look = comparison.last_look
+    if look is not None and look.non_inferiority is not None:
+        shown = "shown" if look.shows_not_worse else "not shown"
+        yield f"not worse by {comparison.design.margin_words}", f"{shown}: {not_worse_test(comparison)}"
+
+
 def _budget(comparison: Comparison) -> Iterator[Row]:
     yield from _resolution(comparison)
     yield from _losses(comparison)
@@ -248,14 +257,16 @@ def _resolution(comparison: Comparison) -> Iterator[Row]:
                 f"{text} with an extension; {new_plan_pairs.pairs} ({new_plan_pairs.low} to {new_plan_pairs.high}) in "
                 "a new plan"
             )
-        yield f"pairs for {design.margin_words}, 80 % power", text
+        purpose = f"for {design.margin_words}" if design.non_inferiority is None else "to show that it is not worse"
+        yield f"pairs {purpose}, 80 % power", text
     smallest_difference = comparison.smallest_resolvable
     if smallest_difference is not None:
         plan_words = "in this plan"
         if comparison.most_pairs is not None:
             plan_words = f"within {n_pairs(comparison.most_pairs)}"
+        claim = design.non_inferiority is not None
         yield (
-            "smallest difference resolvable",
+            "smallest margin for that claim" if claim else "smallest difference resolvable",
             f"{design.size(smallest_difference)} {plan_words}, 80 % power, at the SD seen here",
         )
 
@@ -334,6 +345,8 @@ def _decided(look: Look) -> str:
         return "stopped for futility"
     if look.crossed:
         return "crossed"
+    if look.shows_not_worse:
+        return "not worse"
     if look.equivalent:
         return "equivalent"
     return "open"

@@ -5,7 +5,8 @@ import re
 import pytest
 from support.plans import fake_plans
 
-from esper_ab.design.endings_text import AssumedSpread, advice, endings_lines, endings_table
+from esper_ab.design.claim_endings import ClaimEndings
+from esper_ab.design.endings_text import AssumedSpread, advice, claim_table, endings_lines, endings_table
 from esper_ab.design.simulation import Endings
 
 MARGIN = 2.0  # of fake plans
@@ -100,3 +101,36 @@ def test_an_open_ended_plan_names_the_maximum_that_finds_the_margin():
         f"A plan with a maximum, --seeds {seeds} ({seeds} h), finds a difference of the margin with 80 % power."
     )
     assert advice(make_design(6, open_ended=True), make_spread(900.0), cost) == []
+
+
+def test_the_table_of_a_one_sided_claim_has_worse_groups_on_its_right():
+    endings = [
+        ClaimEndings(better=0.1, not_worse=0.8, worse=0.0, undecided=0.1, replicates=16.0),
+        ClaimEndings(better=0.02, not_worse=0.6, worse=0.02, undecided=0.36, replicates=17.5),
+        ClaimEndings(better=0.0, not_worse=0.2, worse=0.2, undecided=0.6, replicates=19.0),
+        ClaimEndings(better=0.0, not_worse=0.05, worse=0.5, undecided=0.45, replicates=18.0),
+    ]
+    assert claim_table("Chances", endings, MARGIN, "points", cost) == [
+        "Chances by the true difference in points (below 0, the group is worse):",
+        "                    +1.00  0.00  -1.00  -2.00",
+        "            better   10 %   2 %    0 %    0 %",
+        "         not worse   80 %  60 %   20 %    5 %",
+        "             worse    0 %   2 %   20 %   50 %",
+        "         undecided   10 %  36 %   60 %   45 %",
+        "  seeds on average   16.0  17.5   19.0   18.0",
+        "              time   16 h  18 h   19 h   18 h",
+    ]
+
+
+def test_a_one_sided_plan_says_how_many_seeds_would_show_its_claim():
+    plan = make_design(20, claim="not-worse")
+    (sentence,) = advice(plan, make_spread(5.5), cost)
+    numbers = re.fullmatch(
+        r"Groups that do not differ would probably stay undecided \((\d+) %\); about (\d+) seeds \(\d+ h\) would show "
+        r"with 80 % power that one is not worse by the margin\.",
+        sentence,
+    )
+    assert 45 < int(numbers[1]) < 55
+    assert 46 < int(numbers[2]) < 52
+    assert advice(plan, make_spread(1.0), cost) == []
+    assert "not worse" in " ".join(endings_lines(plan, make_spread(1.0), cost))

@@ -97,6 +97,10 @@ def test_a_trainers_plan_says_which_points_its_window_has() -> None:
         ),
         ({"order": "fixed"}, "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds."),
         ({"open_ended": True}, "Can decide after any seed from the 6th on, at 5 % in all; margin 2 points."),
+        (
+            {"open_ended": True, "claim": "not-worse"},
+            "Can decide after any seed from the 6th on, at 5 % in all; margin 2 points. NOT WORSE needs 25 seeds.",
+        ),
     ],
 )
 def test_the_plan_text_states_looks_and_error_rate(changes: dict[str, object], line: str) -> None:
@@ -137,6 +141,11 @@ def test_a_plan_lists_its_runs_and_devices(changes: dict[str, object], start: st
         ("abc", {"control": "b"}, "Is the held-out accuracy on digits higher with a and c than with b?"),
         ("abc", {}, "With which of a, b and c is the held-out accuracy on digits higher?"),
         ("abc", {"untested": ("c",)}, "Is the held-out accuracy on digits higher with a than with b?"),
+        (
+            "abc",
+            {"control": "c", "claim": "not-worse", "seeds": 15},
+            "Is a or b not worse than c by 2 points or more, in the held-out accuracy on digits?",
+        ),
     ],
 )
 def test_the_question_names_groups_task_and_direction(groups: str, changes: dict[str, object], expected: str) -> None:

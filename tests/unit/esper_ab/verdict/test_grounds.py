@@ -15,6 +15,7 @@ OPEN = Grounds(pairs=20, identical=False, standing="open", direction=0.0, small=
 STEPS = [
     (Verdict.INCONCLUSIVE, {}),
     (Verdict.EQUIVALENT, {"standing": "equivalent"}),
+    (Verdict.NOT_WORSE, {"standing": "not-worse"}),
     (Verdict.WORSE, {"standing": "crossed", "direction": -1.0}),
     (Verdict.BETTER, {"direction": 1.0}),
     (Verdict.WORSE_BELOW_MARGIN, {"direction": -1.0, "small": True}),
@@ -33,7 +34,7 @@ def test_the_first_applicable_verdict_is_chosen() -> None:
         assert decide(grounds) is verdict
 
 
-@pytest.mark.parametrize("changes", [changes for _, changes in STEPS[:7]])
+@pytest.mark.parametrize("changes", [changes for _, changes in STEPS[:8]])
 def test_a_capped_comparison_is_always_inconclusive(changes: dict[str, object]) -> None:
     capped_facts = msgspec.structs.replace(OPEN, capped=True, **changes)
     assert decide(capped_facts) is Verdict.INCONCLUSIVE

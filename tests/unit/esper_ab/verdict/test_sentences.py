@@ -9,7 +9,6 @@ from simulation.sentences import contradictions
 from support.outcomes.compared_designs import BETTER_A, BETTER_B, SMALL, compared, design, lost, open_ended, pairs_of
 
 from esper_ab.design.pairs_needed import MOST_NAMED
-from esper_ab.verdict.sentences import rule_sentence
 from esper_ab.verdict.verdict import Verdict
 
 PAIRS = pairs_of(BETTER_A, BETTER_B)
@@ -54,14 +53,6 @@ def test_there_is_no_adjusted_test_with_as_many_positions_as_pairs():
     sentence = "shaped - simplified = +4.48 points, no adjusted paired t; at this bound 6 pairs give no interval."
     assert sentence in result.sentence
     assert result.verdict is Verdict.INCONCLUSIVE
-
-
-@pytest.mark.parametrize(("comparisons", "is_impossible"), [(1, False), (6, False), (8, True)])
-def test_the_rule_mentions_that_the_sign_flip_test_can_be_unreachable(comparisons, is_impossible):
-    """The smallest p of 8 pairs is 0.0078; each of 8 comparisons has 0.00625 of alpha, and is decided without it."""
-    sentence = rule_sentence(design(8, comparisons))
-    assert "with 7, 8 or 11 to 20 pairs, the exact sign-flip test agrees" in sentence
-    assert (", unless so few pairs can never reach" in sentence) == is_impossible
 
 
 ALL_B = tuple((r, 70.0, None) for r in range(8))
