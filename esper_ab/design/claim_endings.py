@@ -38,8 +38,8 @@ def _endings(simulation: Simulation, effect: float, margin: float) -> ClaimEndin
     t = t_values(process, simulation.draws, effect)
     at_margin = t_values(process, simulation.draws, effect + margin)
     differs = np.abs(t) >= t_isf(np.asarray(plan.difference_p) / 2.0, process.df)[:, None]
-    shown = at_margin >= t_isf(np.asarray(plan.nominal_p) / 2.0, process.df)[:, None]
-    ends = differs | shown
+    claims = at_margin >= t_isf(np.asarray(plan.nominal_p) / 2.0, process.df)[:, None]
+    ends = differs | claims
     first = np.argmax(ends, axis=0)
     decided = ends.any(axis=0)
     has_difference = take_look(first, differs)

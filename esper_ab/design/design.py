@@ -16,9 +16,9 @@ from esper_ab.contracts.records import LARGEST_NUMBER, Index, Number
 from esper_ab.contracts.settings import Fraction, Settings
 from esper_ab.design import non_inferiority
 from esper_ab.design.bounds import find_bounds
-from esper_ab.design.counterbalance import Sides, draws_positions, estimable_orders
-from esper_ab.design.non_inferiority import NonInferiority, non_inferiority_of
-from esper_ab.settings.experiment import ErrorRate, ExperimentSettings, ResolvedExperiment
+from esper_ab.design.counterbalance import Sides, estimable_orders
+from esper_ab.design.non_inferiority import NonInferiority
+from esper_ab.settings.experiment import ErrorRate, ExperimentSettings
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_for, signed
 
@@ -212,72 +212,6 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
     by position in the blocks up to the first look; one full cycle is enough.
     """
     return first_look - len(orders[0]) >= _LEAST_DF and estimable_orders(orders)
-
-
-def make_design(
-    experiment: ResolvedExperiment,
-    orders: Sequence[tuple[str, ...]],
-    *,
-    measures: TaskMeasures,
-    positions_matter: bool = True,
-    worst: float | None = None,
-) -> Design:
-    """Make the design of `experiment`; the block of replicate r starts its groups in the order `orders[r]`.
-
-    `positions_matter`: whether a record may depend on its lane or start order; if not, nothing is adjusted for.
-    `worst`: the declared worst outcome, if there is one.
-    """
-    compared_pairs = comparisons(experiment)
-    positions = len(experiment.groups)
-    looks: tuple[int, ...] = ()
-    if compared_pairs:  # else no run waits for a look, because nothing is decided
-        looks = looks_of(experiment)
-    # Effects of positions aliased with the groups cannot be removed; the audit then says so and blocks the verdict.
-    is_adjusted = positions_matter and _adjusts_by_default(experiment, orders, looks)
-    boundaries: tuple[Boundary, ...] = ()
-    futility = None
-    not_worse: NonInferiority | UnsetType = UNSET
-    if experiment.claim == "not-worse":
-        not_worse = NonInferiority(nominal_p=())
-    if looks and looks[-1] >= LEAST_PAIRS:
-        first_contrast = compared_pairs[0]
-        sides = tuple((order.index(first_contrast.a), order.index(first_contrast.b)) for order in orders)
-        columns = positions if is_adjusted else 1
-        boundaries = boundaries_of(experiment.alpha, len(compared_pairs), sides, columns, looks)
-        if experiment.claim == "not-worse":
-            not_worse = non_inferiority_of(experiment.alpha, len(compared_pairs), sides, columns, looks)
-        if experiment.futility:
-            futility = futility_of(experiment.futility, sides, columns, looks)
-    return Design(
-        outcome_over=experiment.outcome_over,
-        test="t",
-        alpha=experiment.alpha,
-        margin=experiment.margin,
-        measures=measures,
-        comparisons=compared_pairs,
-        positions=positions,
-        adjusted=is_adjusted,
-        early_stop=experiment.early_stop,
-        looks=looks,
-        boundaries=boundaries,
-        anytime_after=0 if experiment.open_ended else None,
-        evidence=1.0 / experiment.alpha,
-        positions_matter=positions_matter,
-        futility=futility,
-        worst=worst,
-        not_worse=not_worse,
-        positions_drawn=experiment.order == "balanced" and draws_positions(positions),
-    )
-
-
-def _adjusts_by_default(
-    experiment: ResolvedExperiment, orders: Sequence[tuple[str, ...]], looks: tuple[int, ...]
-) -> bool:
-    """Whether to adjust for positions in an experiment with these orders of its groups."""
-    first_look = looks[0] if looks else LEAST_PAIRS
-    numbers = {group.name: index for index, group in enumerate(experiment.groups)}
-    numbered_orders = [tuple(numbers[name] for name in order) for order in orders[:first_look]]
-    return adjusts(numbered_orders, first_look)
 
 
 def boundaries_of(

@@ -130,11 +130,11 @@ def _resolves(row: PowerRow, unit: str, claim: Claim) -> str:
     words = claim_words(claim, "")
     return (
         f"{row.replicates} seeds (looks at {looks}) {words.finds} a {words.size} of {smallest_words}{smallest_range} "
-        f"with 80 % power, and {_at_the_margin(claim)} with {row.power:.0%}.{equivalence_words}{_stops(row)}"
+        f"with 80 % power, and {_margin_phrase(claim)} with {row.power:.0%}.{equivalence_words}{_stops(row)}"
     )
 
 
-def _at_the_margin(claim: Claim) -> str:
+def _margin_phrase(claim: Claim) -> str:
     return "a difference of the margin" if claim == "difference" else "at your margin"
 
 

@@ -17,7 +17,8 @@ from esper_ab.contracts.run_files import log_of, out_of, policy_of
 from esper_ab.contracts.worker_order import Lane, RunSpec
 from esper_ab.design.check import check_design
 from esper_ab.design.counterbalance import blocks_needed, draws_positions, identified, order, order_drawn
-from esper_ab.design.design import Design, comparisons, extended, looks_of, make_design
+from esper_ab.design.design import Design, comparisons, extended, looks_of
+from esper_ab.design.make_design import make_design
 from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.notes import estimand, limits, notes
 from esper_ab.plan.plan import Block, Extension, Plan

@@ -144,7 +144,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "simultaneous_high": comparison.simultaneous[1],
         **comparison.descriptive,
         "equivalence": comparison.equivalence,
-        **_not_worse(comparison),
+        **_one_sided_test(comparison),
         "pairs_needed": comparison.pairs_needed,
         "pairs_anew": comparison.pairs_anew,
         "most_pairs": comparison.most_pairs,
@@ -163,7 +163,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _not_worse(comparison: Comparison) -> dict[str, Any]:
+def _one_sided_test(comparison: Comparison) -> dict[str, Any]:
     """Return the one-sided test at the margin, at the last look; nothing if the plan does not ask for it."""
     if comparison.design.non_inferiority is None:
         return {}

@@ -204,7 +204,7 @@ def _interval_of(verdict: Verdict, numbers: Numbers) -> DifferenceInterval:
     if verdict is Verdict.EQUIVALENT:
         return _equivalence_interval(numbers)
     if verdict in (Verdict.NOT_WORSE, Verdict.WORSE_BELOW_MARGIN):
-        return _not_worse_interval(numbers) or numbers.at_look
+        return _claim_interval(numbers) or numbers.at_look
     return numbers.at_look
 
 
@@ -294,7 +294,7 @@ def _equivalence_interval(numbers: Numbers) -> DifferenceInterval:
     return last_look.equivalence_low, last_look.equivalence_high, numbers.level_at(alpha)
 
 
-def _not_worse_interval(numbers: Numbers) -> DifferenceInterval | None:
+def _claim_interval(numbers: Numbers) -> DifferenceInterval | None:
     """Return the limits of the one-sided test at the margin; None if the plan has none, or they include 0 after WORSE.
 
     The latter is possible if the comparison was shown to be worse at a larger share of alpha than its first.

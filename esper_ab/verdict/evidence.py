@@ -223,7 +223,7 @@ class Numbers:
         look = self.last_look
         design = self.design
         if look is not None and look.non_inferiority is not None:
-            return self._not_worse_from(look, look.non_inferiority)
+            return self._pairs_for_claim(look, look.non_inferiority)
         if look is None or look.equivalence_low is None or look.equivalence_high is None:
             return ""
         if not -design.margin < look.equivalence_low <= look.equivalence_high < design.margin:
@@ -234,7 +234,7 @@ class Numbers:
         least_pairs = least_pairs or LEAST_EQUIVALENCE_PAIRS
         return "" if look.pairs >= least_pairs else self.worded(n_pairs(least_pairs))
 
-    def _not_worse_from(self, look: Look, not_worse: NotWorse) -> str:
+    def _pairs_for_claim(self, look: Look, not_worse: NotWorse) -> str:
         """Say how many pairs NOT WORSE takes if its limit excludes the margin; "" if it does not, or they suffice."""
         if not_worse.shown or not not_worse.excludes_margin(self.question.sign, self.design.margin):
             return ""

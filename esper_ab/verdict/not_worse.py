@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import msgspec
 
 from esper_ab.stats.distributions import t_sf
-
-
-class TestedDifference(Protocol):
-    """A difference with its t-test."""
-
-    @property
-    def mean(self) -> float:
-        """The estimate."""
-
-    @property
-    def se(self) -> float | None:
-        """Its standard error; None: there is no t."""
-
-    @property
-    def df(self) -> float:
-        """Degrees of freedom of the t."""
+from esper_ab.stats.equivalence import TestedDifference
 
 
 class NotWorse(msgspec.Struct, frozen=True, kw_only=True):

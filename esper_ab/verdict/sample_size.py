@@ -39,13 +39,13 @@ def needed_here(question: Question, progress: ComparisonProgress, observed: Spre
     sd, df, columns = observed
     design = question.design
     bound = _bound(question, progress)
-    extension_need = _needed(question, sd, df, bound, columns)
+    extension_need = _raised_need(question, sd, df, bound, columns)
     if callable(bound) or extension_need.pairs <= question.planned:
         return extension_need
     if not design.boundaries or not extendable(question, progress):
         return extension_need  # no extension is possible: the pairs of a longer plan
     evidence = EXTENSION_STRICTNESS / _share_of_alpha(question, progress)
-    return _needed(question, sd, df, lambda pairs: _anytime_p(pairs, evidence), columns)
+    return _raised_need(question, sd, df, lambda pairs: _anytime_p(pairs, evidence), columns)
 
 
 def needed_anew(question: Question, progress: ComparisonProgress, observed: Spread) -> PairsNeeded | None:
@@ -56,22 +56,22 @@ def needed_anew(question: Question, progress: ComparisonProgress, observed: Spre
     if not question.design.boundaries:
         return None
     sd, df, columns = observed
-    return _needed(question, sd, df, _planned_bound(question, progress), columns)
+    return _raised_need(question, sd, df, _planned_bound(question, progress), columns)
 
 
-def _needed(question: Question, sd: float, df: int, bound: PBound, columns: int) -> PairsNeeded:
+def _raised_need(question: Question, sd: float, df: int, bound: PBound, columns: int) -> PairsNeeded:
     """Return the pairs that the margin needs, which are at least those that the plan's claim needs.
 
     Where nothing differs, a group is shown to be not worse exactly as often as a true difference of the margin is
     found by a two-sided test with twice the bound.
     """
-    needed = pairs_needed(sd, df, question.design.margin, bound, columns)
+    need = pairs_needed(sd, df, question.design.margin, bound, columns)
     least_pairs = _least_pairs(question)
     return msgspec.structs.replace(
-        needed,
-        pairs=max(least_pairs, needed.pairs),
-        low=max(least_pairs, needed.low),
-        high=max(least_pairs, needed.high),
+        need,
+        pairs=max(least_pairs, need.pairs),
+        low=max(least_pairs, need.low),
+        high=max(least_pairs, need.high),
     )
 
 

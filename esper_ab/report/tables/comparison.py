@@ -64,7 +64,7 @@ def _overview_row(design: Design, item: Comparison) -> tuple[str, ...]:
 
 def deciding_table(comparison: Comparison) -> Table:
     """Build the table of the numbers behind one comparison's verdict, with the verdict's sentence but not its scope."""
-    rows = (*_deciding(comparison), *_equivalence(comparison), *_not_worse(comparison), *_budget(comparison))
+    rows = (*_deciding(comparison), *_equivalence(comparison), *_one_sided_test(comparison), *_budget(comparison))
     sentence = comparison.sentence.removesuffix(f" Conditional on {comparison.question.scope}.")
     caveats = [text for text in comparison.caveats if text in routine(comparison)]
     text = " ".join((sentence, *caveats))
@@ -223,12 +223,12 @@ def _equivalence(comparison: Comparison) -> Iterator[Row]:
         yield f"equivalence within {comparison.design.margin_words}", text
 
 
-def _not_worse(comparison: Comparison) -> Iterator[Row]:
+def _one_sided_test(comparison: Comparison) -> Iterator[Row]:
     """Yield the one-sided test of a plan that asks whether a group is not worse."""
     look = comparison.last_look
     if look is not None and look.non_inferiority is not None:
-        shown = "shown" if look.shows_not_worse else "not shown"
-        yield f"not worse by {comparison.design.margin_words}", f"{shown}: {not_worse_test(comparison)}"
+        result = "shown" if look.shows_not_worse else "not shown"
+        yield f"not worse by {comparison.design.margin_words}", f"{result}: {not_worse_test(comparison)}"
 
 
 def _budget(comparison: Comparison) -> Iterator[Row]:

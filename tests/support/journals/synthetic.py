@@ -25,7 +25,7 @@ from esper_ab.contracts.records import (
 from esper_ab.contracts.settings import ControllerSettings, GroupSettings, PPOSettings, RewardSettings
 from esper_ab.contracts.worker_order import Lane, RunSpec
 from esper_ab.design.counterbalance import order
-from esper_ab.design.design import make_design
+from esper_ab.design.make_design import make_design
 from esper_ab.journal.events import (
     SCHEMA,
     AnyEvent,
