@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from esper_ab.analysis.reward_audit import RewardAuditFindings, findings_of
 from esper_ab.api.arguments import arguments, path_of
+from esper_ab.api.spelling import in_python, spelled
 from esper_ab.campaign.reward_audit import audit, check_folder, save
 from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.reward_audit import make_question
 from esper_ab.settings.schema import SHORT
+
+_NAMES = {"out": "output_dir"}  # of settings in messages, where they differ
 
 
 class RewardAuditOptions(TypedDict, total=False):
@@ -42,12 +45,22 @@ def audit_rewards(
     rewards run in a child process. Raises UsageError, with a one-line message, for invalid arguments.
     """
     audit_options = arguments("audit_rewards", options, RewardAuditOptions)
+    folder = None if output_dir is None else path_of("output_dir", output_dir)
+    with spelled(in_python(_NAMES)):
+        return _audited(rewards, settings, folder, audit_options)
+
+
+def _audited(
+    rewards: Sequence[str],
+    settings: Mapping[str, object] | None,
+    folder: Path | None,
+    audit_options: Mapping[str, Any],
+) -> RewardAuditFindings:
     assignments = [
         Assignment(SHORT.get(key, key), value, f"settings[{key!r}]", Path.cwd(), is_text=False)
         for key, value in (settings or {}).items()
     ]
     question = make_question(rewards=rewards, assignments=assignments, **audit_options)
-    folder = None if output_dir is None else path_of("output_dir", output_dir)
     if folder is not None:
         check_folder(folder)
     findings = findings_of(audit(question))

@@ -24,7 +24,10 @@ from esper_ab.settings.settings_file import FileSettings
 
 _FEWEST_GROUPS = 2
 _KEYS = {"threads": "arithmetic.threads"}  # arguments whose settings have another name
-_NAMES = {"max_parallel": "max_parallel_runs"}  # of settings in messages, where they differ
+_NAMES = {  # of settings in messages, where they differ
+    "max_parallel": "max_parallel_runs",
+    "outcome_better": "higher or lower",
+}
 _DECISIONS = ("margin", "higher", "lower", "seeds")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.errors import UsageError, refused
+from esper_ab.contracts.errors import SettingName, UsageError, refused
 from esper_ab.contracts.files_below import make_folder, write_below
 from esper_ab.contracts.installed_code import sources
 from esper_ab.contracts.reward_audit import SCHEMA, RewardAudit, RewardAuditAnswer, RewardAuditQuestion
@@ -48,9 +48,9 @@ def check_folder(folder: Path) -> None:
     try:
         make_folder(folder)
     except OSError as error:
-        raise refused(error, f"--out {folder}: {error.strerror}; choose another folder") from None
+        raise refused(error, SettingName("out", folder), f": {error.strerror}; choose another folder") from None
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"--out {folder}: not writable; choose another folder")
+        raise UsageError(SettingName("out", folder), ": not writable; choose another folder")
 
 
 def save(reward_audit: RewardAudit, page: str, folder: Path | None) -> Path:

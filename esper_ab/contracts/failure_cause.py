@@ -26,7 +26,7 @@ _EXCEPTION = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warn
 _PORT_IN_USE = re.compile("address already in use|EADDRINUSE", re.IGNORECASE)
 _PORT_HINT = (
     "; if the program always takes this port, give it {port}, which is a free one for each run, or run one at a time "
-    "with --max-parallel 1"
+    "with --max-parallel 1 (in Python max_parallel_runs)"
 )
 _FROM_OUTSIDE = frozenset(128 + number for number in (signal.SIGKILL, signal.SIGTERM))
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.errors import EsperError, SettingName, UsageError
 from esper_ab.contracts.machine import Device, Machine, Questions
+from esper_ab.contracts.marked_settings import in_every_door
 from esper_ab.control.preflight import examine
 from esper_ab.launchers import Launcher, Node
 
@@ -106,7 +107,7 @@ def differences(machines: Mapping[str, Machine]) -> Iterator[str]:
         if gpus != expected_gpus:
             yield (
                 f"node {name} has {gpus}, {first_node} has {expected_gpus}: an experiment trains on one kind of GPU; "
-                "request nodes of one kind (sbatch --constraint, --ray-label)"
+                f"request nodes of one kind (`sbatch --constraint`, {in_every_door(SettingName('ray_label'))})"
             )
 
 

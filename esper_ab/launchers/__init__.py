@@ -16,7 +16,7 @@ import msgspec
 
 from esper_ab.contracts import link_keys
 from esper_ab.contracts.child import Child, child_of
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.machine import Device
 from esper_ab.contracts.own_packages import child_command, child_environment
 from esper_ab.contracts.worker_order import Lane, WorkerOrder
@@ -24,7 +24,6 @@ from esper_ab.contracts.worker_order import Lane, WorkerOrder
 # How workers connect to the coordinator. ipc: a socket that only this user of this machine can open; tcp: CURVE, with
 # keys for these workers only. No result depends on the choice.
 Transport = Literal["ipc", "tcp"]
-_NEEDS_TCP = "workers on other machines need --transport tcp, which is this launcher's default"
 _LINE_BYTES = 256  # longer than a public key; what one write puts into a socket pair, one read returns
 
 
@@ -160,7 +159,11 @@ class Launcher:
         self.entry = entry or self.entry
         self.transport = transport or self.transport
         if self.needs_tcp and self.transport != "tcp":
-            raise UsageError(f"launcher {self.name}: {_NEEDS_TCP}")
+            raise UsageError(
+                f"launcher {self.name}: workers on other machines need ",
+                SettingName("transport", "tcp"),
+                ", which is this launcher's default",
+            )
         self._devices: dict[str, Device] = {}
 
     @property
@@ -202,7 +205,9 @@ class Launcher:
                     )
             if len({device.node for device in devices}) > 1:
                 across = " and ".join(f"{device.name}{_name_node(device)}" for device in devices)
-                raise UsageError(f"{subject}: one run would be on two nodes ({across}); choose devices with --devices")
+                raise UsageError(
+                    f"{subject}: one run would be on two nodes ({across}); choose devices with ", SettingName("devices")
+                )
 
     def reserve(self, lanes: Sequence[Lane]) -> None:
         """Reserve everything that the workers of these lanes need; if that is impossible, reserve nothing.

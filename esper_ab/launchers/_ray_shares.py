@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.worker_order import Lane
 
 _PARTS = 10_000  # of a core or a GPU: the unit in which Ray counts
@@ -41,8 +41,10 @@ def check_shares(lanes: Sequence[Lane]) -> None:
     for lane in lanes:
         if _gpus(lane.devices) > 1 and lanes_per_devices[lane.devices] > 1:
             raise UsageError(
-                f"launcher ray on {lane.name}: Ray can share one GPU among workers, but not several; use "
-                "--devices-per-run 1 or --placement spread"
+                f"launcher ray on {lane.name}: Ray can share one GPU among workers, but not several; use ",
+                SettingName("devices_per_run", 1),
+                " or ",
+                SettingName("placement", "spread"),
             )
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts import supervisor
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.guard import limit_softly
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.private_folder import private_folder, remove_private
@@ -176,8 +176,10 @@ class RayLauncher(Launcher):
                 raise UsageError(
                     f"launcher ray: {lanes_words} got no resources within {self._wait_s:.0f} s; Ray grants all or "
                     "none: "
-                    f"{self._describe_free()}. Wait for other jobs to end (`ray status`), use fewer --devices, "
-                    "or wait longer with --ray-wait"
+                    f"{self._describe_free()}. Wait for other jobs to end (`ray status`), use fewer ",
+                    SettingName("devices"),
+                    ", or wait longer with ",
+                    SettingName("ray_wait"),
                 )
             if waited_s > _SAY_S and not warned:
                 warned = True
@@ -312,8 +314,9 @@ def _connected(address: str) -> Any:
 def _connect(ray: Any, address: str) -> None:
     if address.startswith("ray://"):
         raise UsageError(
-            f"--ray-address {address}: workers cannot reach the coordinator through Ray's client; launch on a node of "
-            "the cluster (`ray job submit` does), with the address `auto`"
+            SettingName("ray_address", address),
+            ": workers cannot reach the coordinator through Ray's client; launch on a node of "
+            "the cluster (`ray job submit` does), with the address `auto`",
         )
     # Ray prints pages about problems of its nodes to standard output, which belongs to the command, and no setting
     # prevents that. What concerns an experiment is reported in our own words; the rest is in Ray's logs.
@@ -332,8 +335,8 @@ def _connect(ray: Any, address: str) -> None:
         cluster_words = f"found at {address}" if address else "could be started on this machine"
         raise UsageError(
             f"launcher ray: no Ray cluster {cluster_words} ({in_one_line(error)}); start one with `ray start` and pass "
-            "its "
-            "address with --ray-address"
+            "its address with ",
+            SettingName("ray_address"),
         ) from None
     finally:
         _take_back_variables(variables_before)

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.files_below import create_below
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.settings import Settings
@@ -57,13 +57,23 @@ def make_external_plan(
     if tasks != [""]:
         check_names("task", tasks, least_count=1)
     if bool(cells) != bool(choosing):
-        raise UsageError("--cells and --choose need each other, because cells are chosen on separate seeds")
+        raise UsageError(
+            SettingName("cells"),
+            " and ",
+            SettingName("choose"),
+            " need each other, because cells are chosen on separate seeds",
+        )
     if cells:
         check_names("cell", cells, least_count=2)
         if len(scales) > 1:
-            raise UsageError("cells belong to a single task: use either --cells or --tasks")
+            raise UsageError(
+                "cells belong to a single task: use either ", SettingName("cells"), " or ", SettingName("tasks")
+            )
         if not 1 <= choosing < len(replicates):
-            raise UsageError(f"--choose {choosing}: expected 1 to {len(replicates) - 1} of the {len(replicates)} seeds")
+            raise UsageError(
+                SettingName("choose", choosing),
+                f": expected 1 to {len(replicates) - 1} of the {len(replicates)} seeds",
+            )
     return make_plan(groups, replicates[choosing:], scales, rule, cells=cells, choosing=replicates[:choosing])
 
 

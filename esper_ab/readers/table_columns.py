@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.visible import visible_line
 from esper_ab.formats.column_names import COLUMNS, PAIR_COLUMNS, SYNONYMS, meaning
 from esper_ab.formats.source_table import Cells
@@ -30,8 +30,9 @@ def choose_columns(
     for our_name, their_name in used_columns.items():
         if their_name not in columns:
             raise UsageError(
-                f"{source} has no column {their_name!r}, which --columns {our_name}={their_name} names; "
-                f"{_list_columns(columns)}"
+                f"{source} has no column {their_name!r}, which ",
+                SettingName("columns", {our_name: their_name}),
+                f" names; {_list_columns(columns)}",
             )
     pairs = [column for column in PAIR_COLUMNS if column in used_columns]
     missing_columns = _find_missing(used_columns, other_columns, rows)
@@ -40,14 +41,14 @@ def choose_columns(
             source, {column: columns[column] for column in other_columns if column not in used_columns.values()}
         )
     if missing_columns:
-        raise UsageError(_explain_missing(source, columns, missing_columns))
+        raise UsageError(*_explain_missing(source, columns, missing_columns))
     if len(pairs) > 1:
         chosen_pairs = [column for column in pairs if column in named_columns]
         if len(chosen_pairs) != 1:
             pair_columns = " and ".join(pairs)
             raise UsageError(
-                f"{source} has the columns {pair_columns}, but only one may pair runs: choose it with --columns "
-                "pair=NAME"
+                f"{source} has the columns {pair_columns}, but only one may pair runs: choose it with ",
+                SettingName("columns", {"pair": "NAME"}),
             )
         used_columns = {
             our_name: their_name
@@ -71,9 +72,9 @@ def check_control(
     missing = _find_missing(used, others, rows)
     holding = [column for column in others if not are_numbers(columns[column]) and control in columns[column]]
     if len(holding) != 1:
-        raise UsageError(_explain_missing(source, columns, missing))
+        raise UsageError(*_explain_missing(source, columns, missing))
     message = _explain_missing(source, columns, missing, group=holding[0])
-    raise UsageError(f"{message} ({control} is in column {holding[0]})")
+    raise UsageError(*message, f" ({control} is in column {holding[0]})")
 
 
 def _find_missing(used: Mapping[str, str], others: Sequence[str], rows: str | None) -> list[str]:
@@ -85,21 +86,23 @@ def _find_missing(used: Mapping[str, str], others: Sequence[str], rows: str | No
     return [name for name in needed_columns if name not in used]
 
 
-def _explain_missing(source: str, columns: Iterable[str], missing_columns: Sequence[str], group: str = "NAME") -> str:
-    """Return the message about columns that are needed and missing, with the option that names them.
+def _explain_missing(
+    source: str, columns: Iterable[str], missing_columns: Sequence[str], group: str = "NAME"
+) -> tuple[str | SettingName, ...]:
+    """Return the parts of the message about columns that are needed and missing, with the option that names them.
 
     `group`: the column of groups, if it is known.
     """
     missing_words = " or ".join(map(repr, missing_columns))
     known = {"group": group}
-    option = ",".join(f"{name}={known.get(name, 'NAME')}" for name in missing_columns)
-    message = f"{source} has no column {missing_words}; {_list_columns(columns)}; say which with --columns {option}"
+    option = SettingName("columns", {name: known.get(name, "NAME") for name in missing_columns})
+    remedy = ""
     if "seed" in missing_columns:
-        message += (
+        remedy = (
             "; if runs are not paired, run=NAME in place of seed=NAME; if rows are items (questions, episodes), "
             "item=NAME"
         )
-    return message
+    return f"{source} has no column {missing_words}; {_list_columns(columns)}; say which with ", option, remedy
 
 
 def _list_columns(columns: Iterable[str]) -> str:
@@ -117,8 +120,8 @@ def _known_columns(source: str, columns: Sequence[str]) -> dict[str, str]:
         if our_name in known_columns:
             raise UsageError(
                 f"{source} has the columns {known_columns[our_name]} and {their_name}, which mean the same: choose one "
-                "with --columns "
-                f"{our_name}=NAME"
+                "with ",
+                SettingName("columns", {our_name: "NAME"}),
             )
         if our_name in COLUMNS:
             known_columns[our_name] = their_name
@@ -132,11 +135,13 @@ def _read_names(names: Mapping[str, str]) -> dict[str, str]:
         column = SYNONYMS.get(our_name, our_name)
         if column not in COLUMNS:
             available_words = ", ".join((*COLUMNS, *SYNONYMS))
-            raise UsageError(f"--columns {our_name}=…: no such column; available columns: {available_words}")
+            raise UsageError(
+                SettingName("columns", {our_name: "…"}), f": no such column; available columns: {available_words}"
+            )
         if column in named_columns:
             raise UsageError(
-                f"--columns {our_name}={their_name}: column '{column}' is already set to '{named_columns[column]}'; "
-                "remove one"
+                SettingName("columns", {our_name: their_name}),
+                f": column '{column}' is already set to '{named_columns[column]}'; remove one",
             )
         named_columns[column] = their_name
     return named_columns

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.margins import check_margin
+from esper_ab.contracts.marked_settings import parts_of
 from esper_ab.settings.experiment import AskedExperiment, ExperimentSettings, ResolvedExperiment
 from esper_ab.settings.kind import settings_of
 from esper_ab.settings.schema import refuse_unknown
@@ -63,9 +64,9 @@ def _resolve_placement(
 
 def _find_task(experiment: AskedExperiment, machine: Machine) -> TaskFacts:
     if machine.trainer is not None and machine.trainer.problem:
-        raise UsageError(f"trainer {experiment.trainer}: {machine.trainer.problem}")
+        raise UsageError(f"trainer {experiment.trainer}: ", *parts_of(machine.trainer.problem))
     if machine.task_problem:
-        raise UsageError(f"task {experiment.task}: {machine.task_problem}")
+        raise UsageError(f"task {experiment.task}: ", *parts_of(machine.task_problem))
     refuse_unknown("task", experiment.task, [task.name for task in machine.tasks])
     return machine.task(experiment.task)
 

@@ -248,7 +248,7 @@ def test_running_out_of_gpu_memory_ends_the_experiment_with_a_remedy(tmp_path: P
     env = made_gpus(memory=limit_bytes, taken_later={"0": limit_bytes - (1 << 20), "1": limit_bytes - (1 << 20)})
     process = launched(env, tmp_path, *ALIKE, *BOTH_GPUS)
     assert process.returncode == 4, process.stdout + process.stderr
-    assert "fewer --n-envs or a smaller growth.batch_size need less" in process.stderr
+    assert "fewer --n-envs (in Python n_envs) or a smaller growth.batch_size need less" in process.stderr
     assert not [entry for entry in load(tmp_path / "run").history.incidents if entry.category == "restart"]
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 import msgspec
 
-from esper_ab.contracts.errors import Missing, SettingName, UsageError
+from esper_ab.contracts.errors import ByDoor, Missing, SettingName, UsageError
 from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.contracts.margins import check_margin
 from esper_ab.contracts.outcome_summary import read_summary
@@ -101,7 +101,8 @@ class TrainerKind(SettingsKind):
         if not (key.startswith(TRAINER) or (key in FIELDS and self.reads(FIELDS[key]))):
             raise UsageError(
                 f"{assignment.origin}: your trainer does not read {key}; groups differ in the trainer's own "
-                "settings, as in --vary lr=1e-3,1e-2"
+                "settings, as in ",
+                ByDoor("--vary lr=1e-3,1e-2", "trainer.lr=1e-3"),
             )
 
     def ask(self, asked_experiment: AskedExperiment) -> Questions:
@@ -280,8 +281,9 @@ def _check_command(command: str, groups: Mapping[str, Mapping[str, TrainerValue]
             if name not in (*settings, *FILLED):
                 _refuse_mistyped(group, settings, names)
                 raise UsageError(
-                    f"group {group!r}: {{{name}}} in the command has no value; set one, as in --set {TRAINER}{name}=1 "
-                    f"(esper_ab itself fills in {listed([f'{{{own}}}' for own in FILLED])})"
+                    f"group {group!r}: {{{name}}} in the command has no value; set one, as in ",
+                    SettingName(f"{TRAINER}{name}", 1, assigned=True),
+                    f" (esper_ab itself fills in {listed([f'{{{own}}}' for own in FILLED])})",
                 )
         _check_filled(command, settings, f"group {group!r}")
 

@@ -87,7 +87,7 @@ class Growth(Kind):
     """The built-in task kind: growing networks."""
 
     ours = True
-    smaller = "fewer --n-envs or a smaller growth.batch_size need"
+    smaller = "fewer --n-envs (in Python n_envs) or a smaller growth.batch_size need"
 
     def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
         """Report all tasks, and check the one that was asked about."""

@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from esper_ab.contracts.errors import UserCodeFailed
+from esper_ab.contracts.errors import SettingName, UserCodeFailed
+from esper_ab.contracts.marked_settings import in_every_door
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.records import EnvEpisode
 from esper_ab.contracts.rng import RngPath
@@ -213,8 +214,9 @@ class GymEnvironments:
         if failed and worst_outcome is None:
             raise UserCodeFailed(
                 f"the outcome of environment {env} is not a number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}: "
-                f"{outcomes}; to count such an episode as the worse end of a range, set --outcome-range LOW..HIGH, or "
-                "define its worth with an outcome of your own, path.py:function"
+                f"{outcomes}; to count such an episode as the worse end of a range, set "
+                f"{in_every_door(SettingName('outcome_range', 'LOW..HIGH'))}, or define its worth with an outcome of "
+                "your own, path.py:function"
             )
         if failed and worst_outcome is not None:
             outcomes = [outcome if countable(outcome) else worst_outcome for outcome in outcomes]

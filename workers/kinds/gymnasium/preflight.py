@@ -13,8 +13,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from esper_ab.contracts.errors import SettingName
 from esper_ab.contracts.kinds_of_task import GYM_PREFIX, GYMNASIUM, is_own_outcome
 from esper_ab.contracts.machine import Questions, TaskFacts
+from esper_ab.contracts.marked_settings import marked
 from esper_ab.contracts.measures import Measure, TaskMeasures
 from esper_ab.contracts.private_folder import scratch_folder
 from esper_ab.contracts.records import EnvEpisode
@@ -90,7 +92,8 @@ def _played(questions: Questions, names: AboutTask, folder: Path) -> AboutTask:
         if end.outcome is not None and not declared_measures.outcome.possible(end.outcome):
             subject = f"outcome {questions.outcome!r}" if questions.outcome else "the return"
             raise ValueError(
-                f"{subject} of random actions was {end.outcome:g}, which --outcome-range says is impossible"
+                f"{subject} of random actions was {end.outcome:g}, which {marked(SettingName('outcome_range'))} says "
+                "is impossible"
             )
     task = TaskFacts(
         name=questions.task,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.contracts import users_shell
+from esper_ab.contracts.errors import SettingName
+from esper_ab.contracts.marked_settings import marked
 from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.outcome_summary import read_summary
 from esper_ab.contracts.private_folder import scratch_folder
@@ -75,11 +77,13 @@ class _Command:
             raise ValueError(
                 f"the command wrote its result ({source.key} {outcome.value:g}), then used no CPU time and wrote "
                 f"nothing for {self.limits.with_result_s:g} s without ending; a run that does so is killed as stuck. "
-                "Make it end, or give --end-idle: then such a run is ended, and its result counts"
+                f"Make it end, or use {marked(SettingName('end_idle'))}: then such a run is ended, and its result "
+                "counts"
             )
         if summary.of != "last" and outcome.total == 1 and not question.rehearsal:
             raise ValueError(
-                f"{outcome.where} has one value only, so --outcome-summary has nothing to summarise; omit it"
+                f"{outcome.where} has one value only, so {marked(SettingName('outcome_summary'))} has nothing to "
+                "summarise; omit it"
             )
         return _CommandRun(outcome, took_s, ended.peak_bytes)
 

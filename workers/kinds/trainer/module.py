@@ -174,7 +174,7 @@ def metrics_of(point: Any, outcome: str) -> dict[str, float]:
         names = ", ".join(metrics) or "nothing"
         raise ValueError(
             f"a point has no metric {outcome!r}, the outcome as it is measured while training; it has {names}; "
-            "add it, or name another with --higher or --lower"
+            "add it, or name another as higher or lower"
         )
     return metrics
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.margins import check_seen
+from esper_ab.contracts.marked_settings import marked
 from esper_ab.contracts.measures import LARGEST_OUTCOME, Measure, countable
 
 
@@ -20,14 +21,16 @@ def refuse_impossible(outcomes: Iterable[float], measure: Measure) -> None:
             if not measure.possible(outcome):
                 low = "" if measure.low is None else f"{measure.low:g}"
                 high = "" if measure.high is None else f"{measure.high:g}"
+                declared = marked(SettingName("outcome_range", f"{low}..{high}"))
                 raise ValueError(
-                    f"{measure.label} was {outcome:g} in the rehearsal, outside --outcome-range {low}..{high}; correct "
-                    "the range, or the outcome that is read"
+                    f"{measure.label} was {outcome:g} in the rehearsal, outside {declared}; correct the range, or the "
+                    "outcome that is read"
                 )
         elif worst_outcome is None:
             raise ValueError(
                 f"{measure.label} was {outcome:g} in the rehearsal, not a number from -{LARGEST_OUTCOME:g} to "
-                f"{LARGEST_OUTCOME:g}; to count such an outcome as the worse end of a range, set --outcome-range"
+                f"{LARGEST_OUTCOME:g}; to count such an outcome as the worse end of a range, set "
+                f"{marked(SettingName('outcome_range'))}"
             )
 
 
@@ -37,4 +40,4 @@ def refuse_other_unit(outcomes: Iterable[float], measure: Measure, margin: float
     try:
         check_seen(measure, margin, finite_outcomes, SettingName("outcome_range", "LOW..HIGH"))
     except UsageError as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(error.spelled(marked)) from None

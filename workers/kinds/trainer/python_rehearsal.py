@@ -21,7 +21,8 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.child import child_of
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
+from esper_ab.contracts.marked_settings import marked
 from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.private_folder import scratch_folder
@@ -184,7 +185,8 @@ def rehearse_python(question: TrainerQuestion, measure: Measure, doing: Doing, l
         refuse_other_unit(map(float, (*whole.outcomes, *played.other.outcomes)), measure, question.margin)
     if question.evaluations and len(whole.outcomes) != question.evaluations:
         raise ValueError(
-            f"evaluate returned {len(whole.outcomes)} outcomes; --eval-episodes asks for {question.evaluations}"
+            f"evaluate returned {len(whole.outcomes)} outcomes, not as many as "
+            f"{marked(SettingName('eval_episodes', question.evaluations))} asks for"
         )
     bit_equal, resumption = behaviour(whole, played.again, played.resumed, played.alone)
     return TrainerFacts(

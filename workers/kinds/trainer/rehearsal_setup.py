@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
+from esper_ab.contracts.errors import SettingName
+from esper_ab.contracts.marked_settings import marked
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.trainer import TrainerQuestion, TrainerValue
@@ -41,5 +43,6 @@ def pins_of(question: TrainerQuestion) -> dict[str, str]:
         own = pool[: question.devices_per_run]
         n_own = len(list(filter(None, own)))
         if 0 < n_own < question.devices_per_run:
-            raise ValueError(f"--devices-per-run {question.devices_per_run}, but the pool has {counted(n_own, 'GPU')}")
+            per_run = marked(SettingName("devices_per_run", question.devices_per_run))
+            raise ValueError(f"{per_run}, but the pool has {counted(n_own, 'GPU')}")
     return pinned.variables(own, Arithmetic(threads=question.threads, deterministic=question.deterministic))

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.errors import UserCodeFailed
+from esper_ab.contracts.errors import SettingName, UserCodeFailed
+from esper_ab.contracts.marked_settings import in_every_door
 from esper_ab.contracts.measures import LARGEST_OUTCOME, countable
 from esper_ab.contracts.records import (
     EnvEpisode,
@@ -122,7 +123,8 @@ class TrainerSession(ABC):
             if self.order.worst is None:
                 raise UserCodeFailed(
                     f"the outcome is {outcome}, not a number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}; "
-                    "to count such an outcome as the worse end of a range, set --outcome-range"
+                    f"to count such an outcome as the worse end of a range, set "
+                    f"{in_every_door(SettingName('outcome_range', 'LOW..HIGH'))}"
                 )
             outcome = self.order.worst
         return EnvEpisode(

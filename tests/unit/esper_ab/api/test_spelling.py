@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+from support.goldens.refusal_sites import MAKERS
+from support.goldens.refusals import expected, refusals
 
 from esper_ab import create_experiment
 from esper_ab.api.spelling import in_python, spelled
-from esper_ab.contracts.errors import SettingName, UsageError, as_flag
+from esper_ab.contracts.errors import ByDoor, SettingName, UsageError, as_flag
 
-PACKAGE = Path(__file__).resolve().parents[4] / "esper_ab"
+ROOT = Path(__file__).resolve().parents[4]
 
 
 @pytest.mark.parametrize(
@@ -27,6 +29,7 @@ PACKAGE = Path(__file__).resolve().parents[4] / "esper_ab"
         (SettingName("max_parallel", 1), "--max-parallel 1", "max_parallel_runs=1"),
         (SettingName("output_dir"), "--output-dir", "output_dir"),
         (SettingName("name"), "--name", "name"),
+        (ByDoor("`esper-ab report x`", "load_experiment('x')"), "`esper-ab report x`", "load_experiment('x')"),
     ],
 )
 def test_a_setting_is_spelled_as_a_flag_or_in_python(setting, flag, python):
@@ -42,51 +45,72 @@ def test_errors_spell_settings_as_flags_by_default():
     assert str(pickle.loads(pickle.dumps(error))) == str(error)  # like one from a process of a pool
 
 
-# Files whose errors have flags in their text: errors of the command line, and some that Python may show.
+# Files whose errors have flags in their text, and why Python does not show these errors.
 NAME_FLAGS = {
-    "analysis/pair_spread.py",
-    "control/experiment_run.py",
-    "design/calibration_file.py",
-    "campaign/answering.py",
-    "campaign/confirming.py",
-    "campaign/extending.py",
-    "campaign/audited_rewards.py",
-    "campaign/reward_audit.py",
-    "kinds/trainer/settings.py",
-    "launchers/__init__.py",
-    "launchers/ray.py",
-    "launchers/_ray_shares.py",
-    "live/viewer.py",
-    "readers/external_plan.py",
-    "readers/order_file.py",
-    "readers/table_columns.py",
-    "settings/flags.py",
-    "settings/parts.py",
-    "settings/request.py",
-    "verdict/requirement.py",
+    "esper_ab/analysis/pair_spread.py": "`power`",
+    "esper_ab/campaign/answering.py": "`report`",
+    "esper_ab/campaign/audited_rewards.py": "`launch --reward-audit`",
+    "esper_ab/campaign/confirming.py": "`launch`",
+    "esper_ab/campaign/extending.py": "`resume`",
+    "esper_ab/control/experiment_run.py": "`resume`",
+    "esper_ab/design/calibration_file.py": "`launch --calibration`",
+    "esper_ab/settings/flags.py": "flags of `launch`",
+    "esper_ab/settings/parts.py": "--grid, and a margin per task, of `launch`",
+    "esper_ab/settings/request.py": "--group and --vary of `launch`",
+    "esper_ab/verdict/requirement.py": "--fail-unless",
+    "esper_ab/kinds/trainer/settings.py": "a flag of the user's command",
+    "workers/kinds/trainer/outcome_sources/wandb_log.py": "a flag of the user's program",
+    "workers/kinds/gymnasium/kind.py": "`evaluate --import`",
 }
-LINES_OF_FLAGS = ("--group", "--set")  # Request.group and .assignments, which only the command line fills
+COMMAND = re.compile("`[^`]*`")
+FLAG = re.compile(r"(?<![\w-])--[a-z]")
+
+
+def _names_flag(text):
+    return FLAG.search(COMMAND.sub("", text)) and "in Python" not in text
+
+
+def _raised(source):
+    """Yield what `source` raises, and the errors that it makes in order to raise them elsewhere."""
+    for node in ast.walk(ast.parse(source)):
+        is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if isinstance(node, ast.Raise) or (is_call and node.func.id in MAKERS):
+            yield node
 
 
 def _flags_in_errors(source):
-    """Flags in the text of a UsageError, which could not be spelled in another way."""
-    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
-    errors = (call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "UsageError")
-    parts = (
+    """Flags in the text of an error, which could not be spelled in another way."""
+    texts = (
         node.value
-        for error in errors
-        for part in error.args
-        for node in ast.walk(part)
+        for error in _raised(source)
+        for node in ast.walk(error)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     )
-    return [text for text in parts if re.search(r"(?<!\w)--[a-z]", text) and not text.startswith(LINES_OF_FLAGS)]
+    return [text for text in texts if _names_flag(text)]
+
+
+def test_a_flag_in_an_error_is_found():
+    assert _flags_in_errors("raise ValueError(f'{x}: set --outcome-range')")
+    assert _flags_in_errors("def f():\n    return UsageError('set --n-envs')")
+    assert not _flags_in_errors("raise ValueError('`esper-ab judge --worst` or --x (in Python x)')")
 
 
 def test_only_the_listed_files_name_flags_in_errors():
-    files = {str(path.relative_to(PACKAGE)): path.read_text() for path in PACKAGE.rglob("*.py")}
-    assert {
-        name for name, text in files.items() if not name.startswith("commands/") and _flags_in_errors(text)
-    } == NAME_FLAGS
+    """All others have a SettingName, or a text that is stored names the argument in Python, too."""
+    paths = (path for package in ("esper_ab", "workers") for path in (ROOT / package).rglob("*.py"))
+    files = {str(path.relative_to(ROOT)): path.read_text() for path in paths}
+    commands = re.compile(r".*/commands/|esper_ab/(health|live)/")
+    flagged = {name for name, text in files.items() if not commands.match(name) and _flags_in_errors(text)}
+    assert flagged == set(NAME_FLAGS)
+
+
+def test_no_stored_error_of_a_python_call_names_a_flag():
+    """Errors of functions that `esper_ab` exports, in tests/golden/refusals."""
+    in_python = [
+        expected(refusal.table)[refusal.name] for refusal in refusals() if "from esper_ab import" in refusal.python
+    ]
+    assert len(in_python) > 80
+    assert [text for text in in_python if _names_flag(str(text))] == []
 
 
 @pytest.mark.parametrize("base", [{"outcome": "shaped"}, {"nonsense": 1}])

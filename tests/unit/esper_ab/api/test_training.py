@@ -56,6 +56,12 @@ def test_compare_training_prints_no_output_without_a_terminal(
     assert capfd.readouterr().out == ""
 
 
+def test_an_error_of_the_rehearsal_names_the_argument_and_not_the_flag(tmp_path: Path) -> None:
+    assert "outside outcome_range=100..200; correct the range" in refusal(
+        train, GROUPS, higher="score", outcome_range="100..200", output_dir=tmp_path, devices=["cpu:0"]
+    )
+
+
 def test_the_error_about_a_failing_function_names_the_function(tmp_path: Path) -> None:
     groups = {"slow": {"lr": 0.1}, "fast": {"lr": 0.9, "fail_at": 0.9}}
     answer = compare_training(

@@ -82,7 +82,7 @@ def test_a_run_out_of_gpu_memory_is_reported_with_a_remedy() -> None:
     message = failure(caught.value)
     assert (message.again, failure(ValueError("no")).again) == (False, True)
     assert message.summary.startswith("OutOfMemory: cpu:0: the run took up to ")
-    assert message.summary.endswith("fewer --n-envs or a smaller growth.batch_size need less")
+    assert message.summary.endswith("fewer --n-envs (in Python n_envs) or a smaller growth.batch_size need less")
     assert "Tried to allocate 2.00 GiB" in message.traceback
 
 

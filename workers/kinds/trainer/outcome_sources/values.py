@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
+from esper_ab.contracts.errors import SettingName
+from esper_ab.contracts.marked_settings import in_every_door
 from esper_ab.contracts.outcome_summary import Summary, summarise
 from workers.kinds.trainer.outcome_sources.left import Found
 
@@ -29,11 +31,14 @@ class Values:
     def outcome(self, summary: Summary) -> Found:
         """Return the outcome; ValueError if these numbers do not fit the summary."""
         if self.single and summary.of != "last":
-            raise ValueError(f"{self.where(0)} is one number, so there is nothing to summarise; omit --outcome-summary")
+            raise ValueError(
+                f"{self.where(0)} is one number, so there is nothing to summarise; omit "
+                f"{in_every_door(SettingName('outcome_summary'))}"
+            )
         if self.needs_summary and not summary.declared:
             raise ValueError(
-                f"{self.where(0)[: -len(' [0]')]} is a list of {self.total}; say how it becomes the outcome, as in "
-                "--outcome-summary last (or mean-last-10, max, min)"
+                f"{self.where(0)[: -len(' [0]')]} is a list of {self.total}; say how it becomes the outcome (last, "
+                f"mean-last-10, max or min), as in {in_every_door(SettingName('outcome_summary', 'last'))}"
             )
         value, place = summarise(summary, self.total, self.at)
         words = summary.words_of(self.total) if self.total > 1 else ""

@@ -116,7 +116,7 @@ def test_an_outcome_range_exceeded_by_random_actions_is_refused(tmp_path: Path) 
     assert (outcome.low, outcome.high) == (0.0, 500.0)
     problem = ask("gym:CartPole-v1", "env", outcome_low=-9.0, outcome_high=0.0).task_problem
     assert "the return of random actions was" in problem
-    assert "which --outcome-range says is impossible" in problem
+    assert "which ⟦outcome_range⟧ says is impossible" in problem
 
 
 def test_the_preflight_refuses_outcomes_that_are_not_numbers(

@@ -74,7 +74,7 @@ def test_a_function_with_incomparable_runs_is_refused(tmp_path: Path, code: str,
 def test_function_outcomes_outside_the_declared_range_are_refused(tmp_path: Path) -> None:
     narrow = Measure(name="outcome", label="score", better="higher", low=0.0, high=1.0)
     facts = rehearsed(tmp_path, "def train(seed): return 2 + seed", narrow, groups={"a": {}})
-    assert "outside --outcome-range 0..1" in facts.problem
+    assert "outside ⟦outcome_range=0..1⟧" in facts.problem
 
 
 def test_the_settings_that_shorten_a_rehearsal_are_named(tmp_path: Path) -> None:

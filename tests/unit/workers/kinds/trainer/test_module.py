@@ -115,7 +115,7 @@ def test_a_metric_that_is_not_a_number_is_refused(value: Any) -> None:
     [
         (
             lambda: module.metrics_of(Point({"loss": 1.0}, b""), "return"),
-            r"no metric 'return'.*; it has loss; add it, or name another with --higher or --lower",
+            r"no metric 'return'.*; it has loss; add it, or name another as higher or lower",
         ),
         (lambda: module.next_point(iter([{"return": 1.0}]), 0, None, "return"), "yielded dict; yield run.Point"),
         (lambda: module.next_point(iter([None]), 0, None, "return"), "yielded NoneType; yield run.Point"),

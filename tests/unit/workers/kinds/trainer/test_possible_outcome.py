@@ -40,14 +40,14 @@ def test_a_possible_outcome_is_accepted(outcome: float, declared_measure: Measur
         (
             0.5,
             measure(low=10.0, high=20.0),
-            r"return was 0.5 in the rehearsal, outside --outcome-range 10\.\.20; correct",
+            r"return was 0.5 in the rehearsal, outside ⟦outcome_range=10\.\.20⟧; correct",
         ),
-        (0.5, measure(low=10.0), r"range 10\.\.;"),
-        (9.0, measure("lower", high=1.0), r"range \.\.1;"),
+        (0.5, measure(low=10.0), r"range=10\.\.⟧;"),
+        (9.0, measure("lower", high=1.0), r"range=\.\.1⟧;"),
         (
             math.nan,
             measure(),
-            "return was nan in the rehearsal, not a number from -1e.40 to 1e.40; .* set --outcome-range",
+            "return was nan in the rehearsal, not a number from -1e.40 to 1e.40; .* set ⟦outcome_range⟧",
         ),
         (1e308, measure(high=9.0), "was 1e.308"),
         (-math.inf, measure("lower", low=0.0), "was -inf"),
@@ -77,5 +77,5 @@ def test_a_margin_above_1_is_refused_for_outcomes_that_are_fractions(
         refuse_other_unit(observed, declared_measure, margin)
         assert margin < 1.0 or not observed or max(observed) >= 1.0 or declared_measure.high is not None
         return
-    with pytest.raises(ValueError, match=r"is larger than 1.* a wider range with --outcome-range LOW\.\.HIGH"):
+    with pytest.raises(ValueError, match=r"is larger than 1.* a wider range with ⟦outcome_range=LOW\.\.HIGH⟧"):
         refuse_other_unit(observed, declared_measure, margin)

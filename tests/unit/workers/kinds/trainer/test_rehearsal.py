@@ -231,7 +231,7 @@ def test_a_rehearsal_reports_the_number_of_values_in_a_summary(tmp_path: Path) -
 
 def test_a_rehearsal_refuses_a_summary_of_a_single_value(tmp_path: Path) -> None:
     problem = rehearsed_curve(tmp_path, 1, outcome_summary="max").problem
-    assert re.match(r"line 1 of its output: .* has one value only, so --outcome-summary has nothing to sum", problem)
+    assert re.match(r"line 1 of its output: .* has one value only, so ⟦outcome_summary⟧ has nothing to sum", problem)
     assert rehearsed_curve(tmp_path, 40, outcome_summary="max", rehearsal={"n": "1"}).problem == ""
 
 
@@ -297,7 +297,7 @@ def test_a_command_that_idles_after_its_result_needs_the_end_idle_flag(
     with (tmp_path / "train.py").open("a") as file:
         file.write(PAUSES)
     problem = rehearse(trainers.question(command, tmp_path), limits=SHORT_LIMITS).problem
-    assert re.match(r"the command wrote its result \(return 1\.\d+\), then used no CPU .* give --end-idle:", problem)
+    assert re.match(r"the command wrote its result \(return 1\.\d+\), then used no CPU .* use ⟦end_idle⟧:", problem)
     facts = rehearse(trainers.question(command, tmp_path, ends_idle=True), limits=SHORT_LIMITS)
     assert (facts.problem, facts.ends_idle, facts.repeats) == ("", True, True)
 
@@ -325,10 +325,13 @@ def test_an_idle_trainer_is_ended(tmp_path: Path, code: str, limits: IdleLimits,
 @pytest.mark.parametrize(
     ("measure", "complaint"),
     [
-        (Measure(name="outcome", label="r", better="higher", low=10.0, high=20.0), r"r was [\d.]+ .*-range 10\.\.20;"),
+        (
+            Measure(name="outcome", label="r", better="higher", low=10.0, high=20.0),
+            r"r was [\d.]+ .*⟦outcome_range=10\.\.20⟧;",
+        ),
         (
             Measure(name="outcome", label="r", better="lower", high=0.5),
-            r"r was [\d.]+ .*outside --outcome-range \.\.0\.5;",
+            r"r was [\d.]+ .*outside ⟦outcome_range=\.\.0\.5⟧;",
         ),
     ],
 )
