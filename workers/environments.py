@@ -154,11 +154,11 @@ class World(Protocol):
         """The maximum number of steps of an evaluation episode."""
 
     def environments(
-        self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
+        self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole_episodes: bool
     ) -> AnyEnvironments:
         """Create the run's first `n_envs` environments, for rollouts of up to `steps` steps.
 
-        If `whole`, every rollout is one episode per environment, from a reset to its end or to `steps`.
+        If `whole_episodes`, every rollout is one episode per environment, from a reset to its end or to `steps`.
         """
 
     def reward(self, settings: RewardSettings) -> Callable[[Any], Floats]:
@@ -280,7 +280,7 @@ class RunSession(Protocol):
 class Kind(ABC):
     """A kind of task. Each folder of workers/kinds has a module `kind` with `KIND`, an instance of a subclass."""
 
-    ours = False  # True if its runs execute only this package, apart from rewards
+    runs_only_our_code = False  # True if its runs execute only this package, apart from rewards
     smaller = "a smaller batch needs"  # less memory
 
     @abstractmethod

@@ -60,7 +60,7 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
     if plan.reward_audit is not None:
         reward_audit = findings_of(plan.reward_audit)
     noise = noise_of_pairs(history)
-    compared = history.design.comparisons
+    comparisons = history.design.comparisons
     pairs = max((len(comparison.pairs) for comparison in answer.comparisons), default=0)
     return Analysis(
         outcomes=outcomes_by_run,
@@ -71,7 +71,7 @@ def analyse(history: History, rng_seed: int | None = None) -> Analysis:
         conduct=conduct(history),
         remarks=remarks(history, outcomes_by_run, group_learnings, answer.comparisons),
         noise=noise,
-        half_interval=None if noise is None else half_interval(noise, pairs, answer.design.alpha / len(compared)),
+        half_interval=None if noise is None else half_interval(noise, pairs, answer.design.alpha / len(comparisons)),
         result_hash=result_hash(history),
         reward_audit=reward_audit,
     )

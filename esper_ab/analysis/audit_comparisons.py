@@ -195,19 +195,19 @@ def _total_amounts(history: History, group: str, replicates: set[int]) -> dict[s
 
     A failed environment counts with its planned steps, because its shorter episode is an outcome.
     """
-    trained = 0
+    training_episodes = 0
     steps = 0
     evaluated_episodes = 0
     for run in history.of_group(group):
         if run.ref.replicate not in replicates:
             continue
         columns = run.columns
-        trained += len(columns)
+        training_episodes += len(columns)
         steps += int(sum(columns.of("steps")) - sum(columns.of("failed_steps")))
         steps += run.spec.steps * int(sum(columns.of("failed")))
         if run.evaluation:
             evaluated_episodes += sum(episode.actions == "sampled" for episode in run.evaluation.episodes)
-    return {"training episodes": trained, _STEPS: steps, "evaluation episodes": evaluated_episodes}
+    return {"training episodes": training_episodes, _STEPS: steps, "evaluation episodes": evaluated_episodes}
 
 
 def hardware(lane: Lane) -> str:

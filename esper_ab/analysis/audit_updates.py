@@ -19,9 +19,9 @@ from esper_ab.verdict.finding import Finding
 def update_findings(history: History) -> Iterator[Finding]:
     """Yield findings per learning group; counts are over all recorded updates, including those of unfinished runs."""
     for group, runs in learners(history).items():
-        trained = [run for run in runs if len(run.columns) >= run.spec.episodes]
+        trained_runs = [run for run in runs if len(run.columns) >= run.spec.episodes]
         yield from _pathologies(group, runs)
-        yield from _dead_heads(group, trained)
+        yield from _dead_heads(group, trained_runs)
 
 
 def _pathologies(group: str, runs: Sequence[RunHistory]) -> Iterator[Finding]:

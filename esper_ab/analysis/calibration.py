@@ -23,11 +23,11 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
 
 
-def calibration_of(history: History, replicates: int, *, deterministic: bool, named: bool) -> Calibration:
+def calibration_of(history: History, replicates: int, *, deterministic: bool, margin_named: bool) -> Calibration:
     """Return the calibration from the finished runs of an A/A experiment, for an experiment of `replicates`.
 
-    Unless the user has `named` a margin, the margin is the difference that can be found with this many replicates.
-    Raises UsageError if too few runs have an outcome.
+    `margin_named`: whether the user named a margin; else the margin is the difference that can be found with this many
+    replicates. Raises UsageError if too few runs have an outcome.
     """
     experiment = history.plan.experiment
     run_outcomes = [outcome_of(run, experiment.outcome_over) for run in history.runs.values()]
@@ -36,7 +36,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
         raise UsageError(f"only {outcomes.size} runs have an outcome; a calibration needs at least {LEAST_RUNS}")
     spread = _spread(outcomes)
     known_spread = Known(source="these runs", sd=spread.sd, df=spread.runs - 1)
-    if named:
+    if margin_named:
         margin = experiment.margin
     else:
         margin = _resolvable(known_spread, replicates, experiment.alpha)
@@ -56,7 +56,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, na
         noise=noise_of_runs(history),
         planned=replicates,
         margin=margin,
-        margin_named=named,
+        margin_named=margin_named,
         power=power,
         windows=windows_of_runs(history),
     )

@@ -79,14 +79,14 @@ def _add_costs(history: History, noise: Components | None) -> EvaluationNoise | 
     if noise is None:
         return None
     experiment = history.plan.experiment
-    trained = 0
+    training_episodes = 0
     evaluated_episodes = 0
     training_s = []
     evaluation_s = []
     for run in history.runs.values():
         if run.evaluation is None:
             continue
-        trained += experiment.episodes * experiment.n_envs
+        training_episodes += experiment.episodes * experiment.n_envs
         evaluated_episodes += len(run.evaluation.episodes)
         training_s.append(math.fsum(run.columns.known("total_s")))
         evaluation_s.append(run.evaluation.timing.total_s)
@@ -98,6 +98,6 @@ def _add_costs(history: History, noise: Components | None) -> EvaluationNoise | 
         components=noise,
         episodes=experiment.episodes,
         n_envs=experiment.n_envs,
-        training_episode_s=total_training_s / trained,
+        training_episode_s=total_training_s / training_episodes,
         evaluation_episode_s=total_evaluation_s / evaluated_episodes,
     )

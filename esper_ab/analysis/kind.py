@@ -25,9 +25,9 @@ class FindingsKind(Concern):
 
     def budget(self, experiment: ResolvedExperiment) -> str:
         """Describe a run's training budget, which every verdict is conditional on."""
-        trained = counted(experiment.episodes, "episode")
+        episode_words = counted(experiment.episodes, "episode")
         steps = counted(experiment.steps, "step")
-        return f"{trained} of {steps} in {counted(experiment.n_envs, 'environment')}"
+        return f"{episode_words} of {steps} in {counted(experiment.n_envs, 'environment')}"
 
     def equal_steps(self, settings: GroupSettings) -> str:
         """Return the setting that gives equally many steps; "" unless the policy of `settings` ends its episodes."""

@@ -90,23 +90,23 @@ def _note_better_fixed_groups(
     history: History, outcomes: Mapping[str, RunOutcome], learners: Collection[str]
 ) -> Iterator[str]:
     design = history.design
-    trained = {}
+    trained_outcomes = {}
     fixed_outcomes = {}
     for group in history.groups:
         outcome = mean(outcomes[run.ref.name].outcome for run in history.of_group(group))
         if outcome is None:
             continue
         if group in learners:
-            trained[group] = outcome
+            trained_outcomes[group] = outcome
         else:
             fixed_outcomes[group] = outcome
-    if not trained:
+    if not trained_outcomes:
         return
-    best_group = max(trained, key=lambda group: design.outcome.sign * trained[group])
+    best_group = max(trained_outcomes, key=lambda group: design.outcome.sign * trained_outcomes[group])
     for group, outcome in fixed_outcomes.items():
-        if design.outcome.sign * (outcome - trained[best_group]) >= design.margin:
+        if design.outcome.sign * (outcome - trained_outcomes[best_group]) >= design.margin:
             yield (
                 f"{group}, which does not learn, reaches {design.value(outcome)}; {best_group}, the best group that "
                 "learns, "
-                f"{design.value(trained[best_group])}."
+                f"{design.value(trained_outcomes[best_group])}."
             )

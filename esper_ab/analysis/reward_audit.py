@@ -73,13 +73,13 @@ def findings_of(reward_audit: RewardAudit) -> RewardAuditFindings:
     """Derive the findings from a reward audit alone."""
     behaviours = reward_audit.answer.behaviours
     outcomes = np.array([np.mean(behaviour.held_out_accuracy) for behaviour in behaviours])
-    is_random = np.array([behaviour.kind == "random" for behaviour in behaviours])
+    random_mask = np.array([behaviour.kind == "random" for behaviour in behaviours])
     return RewardAuditFindings(
         reward_audit=reward_audit,
         outcomes=outcomes,
-        own_curve=_curve(outcomes[is_random], outcomes[is_random]),
+        own_curve=_curve(outcomes[random_mask], outcomes[random_mask]),
         rewards=tuple(
-            _judge_reward(scored_reward, outcomes, is_random) for scored_reward in reward_audit.answer.scored
+            _judge_reward(scored_reward, outcomes, random_mask) for scored_reward in reward_audit.answer.scored
         ),
     )
 
@@ -88,11 +88,11 @@ def _curve(returns: Floats, outcomes: Floats) -> Floats:
     return best_of_n(returns, outcomes)[:LARGEST_N]
 
 
-def _judge_reward(scored_reward: Scored, outcomes: Floats, is_random: Bools) -> RewardFindings:
+def _judge_reward(scored_reward: Scored, outcomes: Floats, random_mask: Bools) -> RewardFindings:
     returns = np.array([np.mean(hosts) for hosts in scored_reward.returns])
     spread = 0.0
-    if is_random.sum() > 1:
-        spread = float(np.std(returns[is_random], ddof=1))
+    if random_mask.sum() > 1:
+        spread = float(np.std(returns[random_mask], ddof=1))
     by_step = np.array(scored_reward.by_step)
     total = by_step.sum()
     paid_shares = np.zeros_like(by_step)
@@ -105,10 +105,10 @@ def _judge_reward(scored_reward: Scored, outcomes: Floats, is_random: Bools) -> 
     return RewardFindings(
         name=scored_reward.reward.name,
         returns=returns,
-        curve=_curve(returns[is_random], outcomes[is_random]),
+        curve=_curve(returns[random_mask], outcomes[random_mask]),
         regret=regret(returns, outcomes),
         favourite=int(returns.argmax()),
-        rank_correlation=correlation(returns[is_random], outcomes[is_random]).spearman,
+        rank_correlation=correlation(returns[random_mask], outcomes[random_mask]).spearman,
         pairs=worst_pairs(returns, outcomes, PAIRS),
         distance=linear_distance(returns, outcomes),
         spread=spread,
@@ -116,21 +116,23 @@ def _judge_reward(scored_reward: Scored, outcomes: Floats, is_random: Bools) -> 
         half_paid=half_paid_step,
         on_last_step=last_step_share,
         paid=paid_shares,
-        sensitivity=_sensitivity(scored_reward, returns, outcomes, is_random),
+        sensitivity=_sensitivity(scored_reward, returns, outcomes, random_mask),
         found=scored_reward.found,
     )
 
 
-def _sensitivity(scored_reward: Scored, returns: Floats, outcomes: Floats, is_random: Bools) -> tuple[Sensitivity, ...]:
-    best_outcome = outcomes[is_random].max()
-    outcome_before = best_outcome - regret(returns[is_random], outcomes[is_random])
+def _sensitivity(
+    scored_reward: Scored, returns: Floats, outcomes: Floats, random_mask: Bools
+) -> tuple[Sensitivity, ...]:
+    best_outcome = outcomes[random_mask].max()
+    outcome_before = best_outcome - regret(returns[random_mask], outcomes[random_mask])
     effects = []
     for variation in scored_reward.varied:
         if not variation.returns:
             effects.append(Sensitivity(varied=variation, order=None, favourite_change=None))
             continue
         altered_returns = np.array(variation.returns)
-        outcome_after = best_outcome - regret(altered_returns[is_random], outcomes[is_random])
+        outcome_after = best_outcome - regret(altered_returns[random_mask], outcomes[random_mask])
         order = correlation(altered_returns, returns).spearman
         effects.append(
             Sensitivity(varied=variation, order=order, favourite_change=float(outcome_after - outcome_before))

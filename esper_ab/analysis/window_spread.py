@@ -36,13 +36,13 @@ def windows_of_pairs(history: History) -> tuple[WindowSpread, ...]:
     """
     windows = []
     for part, outcomes in _outcomes(history):
-        compared = replace(history, design=msgspec.structs.replace(history.design, outcome_over=part))
+        windowed_history = replace(history, design=msgspec.structs.replace(history.design, outcome_over=part))
         try:
-            known = known_from_pairs(compared, part)
+            known_spread = known_from_pairs(windowed_history, part)
         except UsageError:
             continue
         mean = float(np.mean(outcomes))
-        windows.append(WindowSpread(outcome_over=part, mean=mean, sd=known.sd, sd_pairs=known.sd_pairs))
+        windows.append(WindowSpread(outcome_over=part, mean=mean, sd=known_spread.sd, sd_pairs=known_spread.sd_pairs))
     return tuple(windows)
 
 

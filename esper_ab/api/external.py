@@ -50,7 +50,7 @@ class OutcomeVerdicts(Answer):
     """Verdicts on outcomes. `str()` returns the text that the command prints."""
 
     def __str__(self) -> str:
-        return render_text(external_report(self), whole=True)
+        return render_text(external_report(self), in_full=True)
 
     @property
     def verdicts(self) -> dict[tuple[str, str, str], str]:

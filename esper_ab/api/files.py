@@ -51,8 +51,8 @@ def load_declaration(path: Path) -> DeclaredExperiment:
         for symbol, declared_experiment, asked_experiment in experiments
     }
     if len(different_experiments) > 1:
-        names_words = ", ".join(different_experiments.values())
-        raise UsageError(f"{path} has several experiments: {names_words}; put each into a file of its own")
+        experiment_words = ", ".join(different_experiments.values())
+        raise UsageError(f"{path} has several experiments: {experiment_words}; put each into a file of its own")
     return experiments[0][1]
 
 
@@ -71,7 +71,7 @@ def called_with_seed(path: Path) -> bool:
     for node in ast.parse(read_regular(path)).body:
         if isinstance(node, ast.FunctionDef) and node.name == "train":
             parameters = node.args
-            return any(each.arg == "seed" for each in (*parameters.args, *parameters.kwonlyargs))
+            return any(parameter.arg == "seed" for parameter in (*parameters.args, *parameters.kwonlyargs))
     return False
 
 

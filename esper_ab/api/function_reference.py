@@ -33,11 +33,11 @@ def reference_of(function: object, output_dir: Path) -> str:
             "compare_training: a lambda cannot be sent to other processes; define the function by def, with a name"
         )
     code = inspect.unwrap(function).__code__
-    if enclosed := code.co_freevars:
-        settings_words = "it a setting" if len(enclosed) == 1 else "them settings"
+    if enclosed_names := code.co_freevars:
+        settings_words = "it a setting" if len(enclosed_names) == 1 else "them settings"
         raise UsageError(
-            f"compare_training: {name} uses {listed(enclosed)} of the function around it, which cannot be sent to "
-            f"other processes; make {settings_words} of the groups"
+            f"compare_training: {name} uses {listed(enclosed_names)} of the function around it, which cannot be sent "
+            f"to other processes; make {settings_words} of the groups"
         )
     module = sys.modules.get(function.__module__)
     file = Path(getattr(module, "__file__", None) or "")
@@ -57,10 +57,12 @@ def reference_of(function: object, output_dir: Path) -> str:
     return f"{(output_dir / place).resolve()}:{name}"
 
 
-def _no_function(given: object) -> str:
+def _no_function(argument: object) -> str:
     """Say what to give in place of an object that is no function."""
-    if isinstance(given, functools.partial):
+    if isinstance(argument, functools.partial):
         return "a functools.partial cannot be sent to other processes; give the function, and the values as settings"
-    if inspect.ismethod(given):
-        return f"{given.__name__} is a method; give a function, which makes its object itself"
-    return f"expected a function train(seed, …) that returns its outcome, not {visible_line(repr(given), _SHOWN_CHARS)}"
+    if inspect.ismethod(argument):
+        return f"{argument.__name__} is a method; give a function, which makes its object itself"
+    return (
+        f"expected a function train(seed, …) that returns its outcome, not {visible_line(repr(argument), _SHOWN_CHARS)}"
+    )

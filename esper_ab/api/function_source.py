@@ -25,13 +25,13 @@ _LONGEST = 10_000  # characters of a constant
 
 def source_with_globals(function: Callable[..., Any]) -> str:
     """Return the text of a file that defines `function`; UsageError, with one line, if that is not possible."""
-    collected = _Collected(function)
-    collected.define(function.__name__, function)
+    collection = _Collected(function)
+    collection.define(function.__name__, function)
     folders = [entry for entry in sys.path if _is_users(entry)]
-    lines = [_HEADER, "", _FUTURE, "", "import sys", *sorted(collected.imports), ""]
+    lines = [_HEADER, "", _FUTURE, "", "import sys", *sorted(collection.imports), ""]
     if folders:
         lines.append(f"sys.path += [folder for folder in {folders!r} if folder not in sys.path]")
-    return "\n".join([*lines, *collected.constants, *(f"\n\n{text}" for text in collected.definitions.values())])
+    return "\n".join([*lines, *collection.constants, *(f"\n\n{text}" for text in collection.definitions.values())])
 
 
 def _is_users(entry: str) -> bool:
@@ -64,10 +64,10 @@ class _Collected:
                 "piped into Python; save it in a file"
             ) from None
         namespace = inspect.unwrap(self._function).__globals__
-        for used in _globals_of(text):
-            if used in namespace and used not in self._begun:
-                self._begun.add(used)
-                self._add(used, namespace[used])
+        for global_name in _globals_of(text):
+            if global_name in namespace and global_name not in self._begun:
+                self._begun.add(global_name)
+                self._add(global_name, namespace[global_name])
         self.definitions[name] = text
         if value.__name__ != name:
             self.definitions[name] += f"\n\n{name} = {value.__name__}\n"
@@ -100,12 +100,12 @@ class _Collected:
         The callable is imported; "" if pickle would make the value in another way.
         """
         try:
-            reduced = value.__reduce_ex__(2)
+            reduction = value.__reduce_ex__(2)
         except (TypeError, ValueError, AttributeError):
             return ""
-        if not isinstance(reduced, tuple):
+        if not isinstance(reduction, tuple):
             return ""
-        maker, arguments, *state = reduced
+        maker, arguments, *state = reduction
         texts = list(map(_constant, arguments))
         module = getattr(maker, "__module__", "")
         maker_name = getattr(maker, "__qualname__", "")

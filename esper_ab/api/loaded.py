@@ -200,8 +200,8 @@ class LoadedExperiment:
 
     @property
     def _done(self) -> str:
-        finished = sum(run.evaluation is not None for run in self.history.runs.values())
-        return f"{finished} of {len(self.history.runs)} runs evaluated"
+        finished_count = sum(run.evaluation is not None for run in self.history.runs.values())
+        return f"{finished_count} of {len(self.history.runs)} runs evaluated"
 
     @cached_property
     def _content(self) -> Content:

@@ -108,8 +108,8 @@ class Results(Mapping[str, list[RunResult]]):
         """For each variant with runs that have no result, lines with the number of those runs and the reasons."""
         lines = []
         for name, runs in self.failures.items():
-            failed = sum((name, run.replicate) in self._failed for run in runs)
-            lines.append(f"{name}: {_count_failures(failed, len(runs), len(self[name]))}")
+            failed_count = sum((name, run.replicate) in self._failed for run in runs)
+            lines.append(f"{name}: {_count_failures(failed_count, len(runs), len(self[name]))}")
             lines += [f"  {count} x {reason}" for reason, count in Counter(run.error for run in runs).items()]
         return lines
 
@@ -122,8 +122,8 @@ class Results(Mapping[str, list[RunResult]]):
         return "\n".join([*lines, *self.failure_lines, self.verdict])
 
     def _repr_html_(self) -> str:
-        failed = "".join(f"<p>{escape(visible(line))}</p>" for line in self.failure_lines)
-        return f"{self.loaded._repr_html_()}{failed}"
+        failure_html = "".join(f"<p>{escape(visible(line))}</p>" for line in self.failure_lines)
+        return f"{self.loaded._repr_html_()}{failure_html}"
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}: {sum(run.success for run in runs)}/{len(runs)}" for name, runs in self.items())
@@ -182,13 +182,13 @@ def _has_failed(run: RunHistory, history: History) -> bool:
     return any(entry.run_name == run.ref.name and entry.category in _DEATHS for entry in history.incidents)
 
 
-def _count_failures(failed: int, without_result: int, runs: int) -> str:
+def _count_failures(failed_count: int, without_result: int, runs: int) -> str:
     """Say how many of a variant's runs have no result, and how many of those failed themselves."""
-    if failed == without_result:
-        return f"{failed} of {runs} runs failed"
-    if not failed:
+    if failed_count == without_result:
+        return f"{failed_count} of {runs} runs failed"
+    if not failed_count:
         return f"{without_result} of {runs} runs without a result, none of which failed itself"
-    return f"{without_result} of {runs} runs without a result, {failed} of which failed"
+    return f"{without_result} of {runs} runs without a result, {failed_count} of which failed"
 
 
 def _why(run: RunHistory, history: History) -> str:
@@ -200,9 +200,9 @@ def _why(run: RunHistory, history: History) -> str:
     if _has_failed(run, history):
         return next(entry.detail for entry in entries if entry.category in _DEATHS)  # later ones refer to it
     progress = "not finished" if run.started else "not started"
-    ended = history.ended
-    if ended and ended.detail:
-        return f"{progress}; the experiment {ended.status}"
+    end_event = history.ended
+    if end_event and end_event.detail:
+        return f"{progress}; the experiment {end_event.status}"
     return f"{progress}; the experiment did not end"
 
 

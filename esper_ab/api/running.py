@@ -103,10 +103,10 @@ def run_ab_test(
         },
         RunArguments,
     )
-    declared = parse_declaration(experiment, Path.cwd())
+    declaration = parse_declaration(experiment, Path.cwd())
     with spelled(in_python()):
         return run_declared(
-            "run_ab_test", declared, output_dir, options_by_name, is_watched=options_by_name.get("verbose", False)
+            "run_ab_test", declaration, output_dir, options_by_name, is_watched=options_by_name.get("verbose", False)
         )
 
 

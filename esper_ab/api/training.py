@@ -74,29 +74,37 @@ def compare_training(
     `progress` shows how far the experiment is; by default, in a terminal and in a notebook. All other options are those
     of `run_ab_test` and flags of `esper-ab launch`. Raises UsageError, with one line, before anything starts.
     """
-    given: dict[str, Any] = {"output_dir": "experiments", "progress": None, **options}
-    _check_names(given)
-    output_dir = path_of("output_dir", given.pop("output_dir"))
-    progress = given.pop("progress")
-    of_runs = {name: given.pop(name) for name in get_type_hints(RunArguments) if name in given}
-    checked = arguments("compare_training", of_runs, RunArguments)
+    given_options: dict[str, Any] = {"output_dir": "experiments", "progress": None, **options}
+    _check_names(given_options)
+    output_dir = path_of("output_dir", given_options.pop("output_dir"))
+    progress = given_options.pop("progress")
+    run_options = {name: given_options.pop(name) for name in get_type_hints(RunArguments) if name in given_options}
+    run_arguments = arguments("compare_training", run_options, RunArguments)
     tables = dict(_tables(groups))
-    settings = {"control": next(iter(tables)), "seeds": seeds, "margin": margin, **given, **_direction(higher, lower)}
+    settings = {
+        "control": next(iter(tables)),
+        "seeds": seeds,
+        "margin": margin,
+        **given_options,
+        **_direction(higher, lower),
+    }
     settings["trainer"] = reference_of(train, output_dir)
     file = FileSettings(folder=Path.cwd(), common=tuple(_common(settings)), tables=tables)
-    declared = DeclaredExperiment(file=file, names=_NAMES)
+    declaration = DeclaredExperiment(file=file, names=_NAMES)
     if progress is None:
-        progress = checked.get("verbose", False) or _is_seen()
+        progress = run_arguments.get("verbose", False) or _is_seen()
     with spelled(in_python(_NAMES)):
-        return run_declared("compare_training", declared, output_dir, checked, is_watched=bool(progress))
+        return run_declared("compare_training", declaration, output_dir, run_arguments, is_watched=bool(progress))
 
 
 def _check_names(options: Iterable[str]) -> None:
     """Raise UsageError for an option that does not exist."""
-    known = get_type_hints(TrainingOptions)
+    known_options = get_type_hints(TrainingOptions)
     for name in options:
-        if name not in known:
-            raise UsageError(f"compare_training: no argument {name!r}; {did_you_mean(name, [*_DECISIONS, *known])}")
+        if name not in known_options:
+            raise UsageError(
+                f"compare_training: no argument {name!r}; {did_you_mean(name, [*_DECISIONS, *known_options])}"
+            )
 
 
 def _direction(higher: str | None, lower: str | None) -> dict[str, str]:

@@ -18,8 +18,8 @@ def source_of(value: Any) -> str:
     for file in _files_of(value):
         lines = linecache.getlines(file)
         if definition := _find_class("".join(lines), value.__name__):
-            first = min([definition.lineno, *(decorator.lineno for decorator in definition.decorator_list)])
-            return "".join(lines[first - 1 : definition.end_lineno])
+            first_line = min([definition.lineno, *(decorator.lineno for decorator in definition.decorator_list)])
+            return "".join(lines[first_line - 1 : definition.end_lineno])
     raise OSError(f"no source of {value.__name__}")
 
 

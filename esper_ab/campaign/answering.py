@@ -76,7 +76,7 @@ def _write_over_all(directory: Path, form: Form) -> WrittenAnswer:
     elif form == "brief":
         text = render_joint_brief(result, directory / PAGE)
     else:
-        text = render_text(document, whole=form == "whole")
+        text = render_text(document, in_full=form == "whole")
     return WrittenAnswer(
         groups=plan.groups,
         contrasts=plan.design.comparisons,

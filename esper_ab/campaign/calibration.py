@@ -31,20 +31,20 @@ _DETERMINISM_EPISODES = 2  # the second one follows an update of the policy
 
 
 def calibrate(
-    plan: CampaignPlan, replicates: int, *, named: bool, watched: bool, resume_command: Callable[[Path], str]
+    plan: CampaignPlan, replicates: int, *, margin_named: bool, watched: bool, resume_command: Callable[[Path], str]
 ) -> tuple[Path, Calibration]:
     """Carry out an A/A plan, and write the calibration to its directory; return the file and what it has.
 
-    The calibration is for an experiment of `replicates` seeds. `named`: whether the plan's margin comes from the user
-    or the task; if not, the calibration suggests one. `resume_command`: the command that continues the calibration in a
-    directory, for error messages. Raises UsageError if the calibration has already been written.
+    The calibration is for an experiment of `replicates` seeds. `margin_named`: whether the plan's margin comes from the
+    user or the task; if not, the calibration suggests one. `resume_command`: the command that continues the calibration
+    in a directory, for error messages. Raises UsageError if the calibration has already been written.
     """
     if (plan.directory / FILE_NAME).exists():
         raise UsageError(f"{plan.directory} already exists; choose another with ", SettingName("name"))
     plan = _start_or_resume(plan, RunOptions(watched=watched), resume_command)
     deterministic = _try_determinism(plan, resume_command(plan.directory))
     history = load(plan.directory).history
-    calibration = calibration_of(history, replicates, deterministic=deterministic, named=named)
+    calibration = calibration_of(history, replicates, deterministic=deterministic, margin_named=margin_named)
     text = visible_json(msgspec.json.format(msgspec.json.encode(calibration), indent=2))
     write_below(plan.directory, FILE_NAME, f"{text}\n".encode())
     return plan.directory / FILE_NAME, calibration

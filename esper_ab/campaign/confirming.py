@@ -24,11 +24,11 @@ def confirm(plan: CampaignPlan, *, yes: bool, dry_run: bool) -> None:
     """
     costs = [part.cost for part in plan.parts]
     largest_cost = max(costs, key=lambda cost: cost.memory_bytes)
-    whole = msgspec.structs.replace(largest_cost, duration_s=sum(cost.duration_s for cost in costs))
+    total_cost = msgspec.structs.replace(largest_cost, duration_s=sum(cost.duration_s for cost in costs))
     lanes = [lane for part in plan.parts for lane in part.plan.lanes]
     on_gpu = any(device.startswith("cuda") for lane in lanes for device in lane.devices)
     memory = Room(0, "") if on_gpu else room()  # planning lanes has already checked a GPU's memory
-    sentences = excesses(whole, memory)
+    sentences = excesses(total_cost, memory)
     for sentence in sentences:
         click.echo(typeable(f"warning: {sentence}"), err=True)
     if not sentences or yes or dry_run:

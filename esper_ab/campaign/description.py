@@ -21,14 +21,14 @@ if TYPE_CHECKING:  # needs scipy, which --help does not
 _NARROWEST = 40  # characters: a narrower terminal wraps sentences itself
 
 
-def describe(plan: CampaignPlan, *, whole: bool = False) -> str:
+def describe(plan: CampaignPlan, *, in_full: bool = False) -> str:
     """Return a plan as text that fits the terminal.
 
     It has the cost and the rule of several parts, the author's remarks, and the plan of each part in a few lines or,
-    with `whole`, in full.
+    with `in_full`, in full.
     """
     width = min(WIDTH, max(_NARROWEST, shutil.get_terminal_size((WIDTH, 24)).columns))
-    if whole:
+    if in_full:
         first_text, *other_texts = (whole_plan(part, width) for part in plan.parts)
     else:
         first_text, *other_texts = (_short_plan(part, width) for part in plan.parts)

@@ -36,13 +36,13 @@ class Preview:
 def preview(experiment_dir: Path, history: History, replicates: int) -> Preview:
     """Describe the extension to `replicates` seeds in all; raises as `extension` does."""
     extension_blocks = extension(experiment_dir, history, replicates)
-    stopped = {group for look in history.looks for group in look.leaving}
+    stopped_groups = {group for look in history.looks for group in look.leaving}
     return Preview(
         experiment_dir=str(experiment_dir),
         more=len(extension_blocks.blocks),
         replicates=replicates,
         rule=rule(extension_blocks.design),
-        groups=tuple(group for group in history.groups if group not in stopped),
+        groups=tuple(group for group in history.groups if group not in stopped_groups),
     )
 
 

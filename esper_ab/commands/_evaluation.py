@@ -60,7 +60,7 @@ def refuse_without_level(evaluation: Flags) -> None:
             raise UsageError(f"--{name.replace('_', '-')} needs --level checkpoints")
 
 
-def design_evaluation(asked: Flags, evaluation: Flags, out_file: Path, *, dry_run: bool, json: bool) -> str:
+def design_evaluation(flags: Flags, evaluation: Flags, out_file: Path, *, dry_run: bool, json: bool) -> str:
     """Write the plan and the order of its trials unless `dry_run`; return the text to print."""
     # Imported here, so that --help needs no scipy.
     from esper_ab.readers.evaluation_plan import make_evaluation_plan
@@ -70,14 +70,14 @@ def design_evaluation(asked: Flags, evaluation: Flags, out_file: Path, *, dry_ru
     from esper_ab.report.evaluation_plan import evaluation_tree, render_evaluation
     from esper_ab.verdict.analysis_plan import Rule
 
-    _check_flags(asked, evaluation)
+    _check_flags(flags, evaluation)
     chances = _chances(evaluation)
-    options = as_in_python({name: asked[name] for name in ("margin", "better", "label")})
+    options = as_in_python({name: flags[name] for name in ("margin", "better", "label")})
     (scale,) = scales_of(("",), **options)
-    rule = Rule(alpha=asked["alpha"], looks=looks_in(asked["looks"]), early_stop=not asked["no_early_stop"])
+    rule = Rule(alpha=flags["alpha"], looks=looks_in(flags["looks"]), early_stop=not flags["no_early_stop"])
     seed = evaluation["order_seed"]
     plan = make_evaluation_plan(
-        names_in(asked["groups"]),
+        names_in(flags["groups"]),
         _parse_items(evaluation["items"]),
         scale,
         rule,
@@ -95,10 +95,10 @@ def design_evaluation(asked: Flags, evaluation: Flags, out_file: Path, *, dry_ru
     return render_evaluation(plan, str(out_file), str(order), chances)
 
 
-def _check_flags(asked: Flags, evaluation: Flags) -> None:
+def _check_flags(flags: Flags, evaluation: Flags) -> None:
     """Raise UsageError for flags that are missing, and for flags of plans for runs."""
     for name in _OF_RUNS:
-        if asked[name]:
+        if flags[name]:
             raise UsageError(f"--{name} is for plans of runs; with --level checkpoints, leave it out")
     if evaluation["items"] is None:
         raise UsageError("--level checkpoints needs --items N: the number of items, or of trials of each checkpoint")

@@ -71,9 +71,9 @@ def epilog(*lines: str, statuses: str = "Exit statuses: esper-ab --help.") -> st
     return f"\b\nExamples:\n{examples}\n\n{statuses}"
 
 
-def command_with(*examples: str, **how: Any) -> Callable[[Callable[..., Any]], click.Command]:
+def command_with(*examples: str, **parameters: Any) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator for a click command whose help ends with `examples`."""
-    return click.command(epilog=epilog(*examples), **{"cls": Command, **how})
+    return click.command(epilog=epilog(*examples), **{"cls": Command, **parameters})
 
 
 def _folded(line: str) -> str:
@@ -174,8 +174,8 @@ def leaving(status: int) -> int:
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
     """Treat SIGTERM as Ctrl-C inside this context, even where no coordinator handles it."""
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    if not is_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)

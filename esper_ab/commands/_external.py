@@ -128,4 +128,4 @@ def printed(verdicts: OutcomeVerdicts, *, figure: Path | None, json: bool, verbo
         write_figure(external_figure(verdicts), figure)
     if json:
         return external_json(verdicts) + "\n"
-    return typeable(render_text(external_report(verdicts), whole=verbose))
+    return typeable(render_text(external_report(verdicts), in_full=verbose))

@@ -228,7 +228,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "wandb_project": takes("NAME", "[default: ab_test_NAME_DATE]"),
     },
 }
-_FLAGS = {name: how for flags in _SECTIONS.values() for name, how in flags.items()}
+_FLAGS = {name: flag_parameters for flags in _SECTIONS.values() for name, flag_parameters in flags.items()}
 # What `launch --help` shows.
 _FIRST = {
     "What most experiments need": tuple(_SECTIONS["What most experiments need"]),
@@ -295,8 +295,8 @@ def experiment_options(*, omitted_keys: Sequence[str] = (), one_task: bool = Fal
     return lambda function: add_what(add_flags(function))
 
 
-def _show_all(ctx: click.Context, _param: click.Parameter, asked: bool) -> None:
-    if asked:
+def _show_all(ctx: click.Context, _param: click.Parameter, is_requested: bool) -> None:
+    if is_requested:
         ctx.meta[_ALL] = True
         click.echo(ctx.get_help())
         ctx.exit()
@@ -340,8 +340,8 @@ def _refuse_spaces(command: click.Command, ctx: click.Context, args: Sequence[st
     for place, flag in enumerate(args):
         words = list(itertools.takewhile(lambda word: not word.startswith("-"), args[place + 1 :]))
         if flag in flags and len(words) > 1 and not any(map(_may_be_what, words[1:])):
-            whole = ",".join(word.strip(",") for word in words)
-            raise click.UsageError(f"{flag} takes its values separated by commas: write {flag} {whole}", ctx)
+            joined_words = ",".join(word.strip(",") for word in words)
+            raise click.UsageError(f"{flag} takes its values separated by commas: write {flag} {joined_words}", ctx)
 
 
 def _may_be_what(word: str) -> bool:
@@ -368,10 +368,10 @@ class ExperimentCommand(RecordingCommand):
         """Write the options under their headings; options without a heading come last, and only with --help-all."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         records = {param.opts[-1][2:].replace("-", "_"): param.get_help_record(ctx) for param in options}
-        short = "help_all" in records and _ALL not in ctx.meta
-        headings: Mapping[str, Iterable[str]] = _FIRST if short else _SECTIONS
+        is_short = "help_all" in records and _ALL not in ctx.meta
+        headings: Mapping[str, Iterable[str]] = _FIRST if is_short else _SECTIONS
         sections = {heading: [records.pop(name, None) for name in names] for heading, names in headings.items()}
-        if not short:
+        if not is_short:
             sections["More"] = list(records.values())
         for heading, rows in sections.items():
             shown_rows = [row for row in rows if row is not None]

@@ -20,18 +20,24 @@ AT_LEAST_1 = click.IntRange(min=1)
 MOST_SEEDS = 10_000  # for commands that compute before there are runs
 
 
-def takes(metavar: str | None, words: str, **how: Any) -> dict[str, Any]:
+def takes(metavar: str | None, words: str, **parameters: Any) -> dict[str, Any]:
     """Return arguments of `click.option` for a flag with a value.
 
     If the metavar is N, the value is an integer. The default is shown in the help.
     """
     kind = int if metavar == "N" else None
-    return {"metavar": metavar, "help": words, "type": kind, "show_default": bool(how.get("default")), **how}
+    return {
+        "metavar": metavar,
+        "help": words,
+        "type": kind,
+        "show_default": bool(parameters.get("default")),
+        **parameters,
+    }
 
 
-def valued(flag: str, metavar: str | None, words: str, *names: str, **how: Any) -> Decorator:
+def valued(flag: str, metavar: str | None, words: str, *names: str, **parameters: Any) -> Decorator:
     """Declare a flag with a value; `names` may give its short form and the name of its argument."""
-    return click.option(flag, *names, **takes(metavar, words, **how))
+    return click.option(flag, *names, **takes(metavar, words, **parameters))
 
 
 def switched(words: str) -> dict[str, Any]:
@@ -39,9 +45,9 @@ def switched(words: str) -> dict[str, Any]:
     return {"is_flag": True, "help": words}
 
 
-def switch(flag: str, words: str, *names: str, **how: Any) -> Decorator:
+def switch(flag: str, words: str, *names: str, **parameters: Any) -> Decorator:
     """Declare a flag without a value; `names` are as in `valued`."""
-    return click.option(flag, *names, **switched(words), **how)
+    return click.option(flag, *names, **switched(words), **parameters)
 
 
 JSON = switched("Print JSON, and nothing else, on stdout.")

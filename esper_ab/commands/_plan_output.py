@@ -10,10 +10,10 @@ from esper_ab.contracts.shell_command import typeable
 from esper_ab.contracts.visible import visible_json
 
 
-def print_plan(plan: CampaignPlan, *, json: bool, whole: bool, dry_run: bool) -> None:
+def print_plan(plan: CampaignPlan, *, json: bool, in_full: bool, dry_run: bool) -> None:
     """Print a plan in a few lines or in full. With `json`, only a dry run prints it, as JSON."""
     if not json:
-        click.echo(typeable(describe(plan, whole=whole)))
+        click.echo(typeable(describe(plan, in_full=in_full)))
         if dry_run:
             click.echo("Nothing was started.")
     elif dry_run:

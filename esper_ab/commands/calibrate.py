@@ -91,7 +91,7 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     _, request = read_what(flags)
     with completed("calibrate"):
         plan = _plan(mode, runs, flags, request)
-    print_plan(plan, json=flags.json, whole=True, dry_run=flags.dry_run)
+    print_plan(plan, json=flags.json, in_full=True, dry_run=flags.dry_run)
     if flags.dry_run:
         return
     # Imported here, so that --help and --dry-run need no scipy.
@@ -107,7 +107,11 @@ def command(mode: str | None, runs: int, seeds: int, **options: Any) -> None:
     measures = plan.parts[0].plan.design.measures
     margin_is_known = measures.margin is not None or request.value_of("margin") is not None
     path, calibration = calibrate(
-        plan, seeds, named=margin_is_known, watched=not (flags.quiet or flags.json), resume_command=resume_command
+        plan,
+        seeds,
+        margin_named=margin_is_known,
+        watched=not (flags.quiet or flags.json),
+        resume_command=resume_command,
     )
     if flags.json:
         click.echo(read_regular(path).decode().strip())

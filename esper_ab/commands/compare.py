@@ -77,7 +77,7 @@ def _show_replications(sources: Sequence[Source], *, json: bool, verbose: bool) 
     if json:
         click.echo(replications_json(experiments, differences))
     else:
-        click.echo(typeable(render_text(replications_report(experiments, differences), whole=verbose)), nl=False)
+        click.echo(typeable(render_text(replications_report(experiments, differences), in_full=verbose)), nl=False)
     comparisons: list[Comparison] = []
     for _, item in experiments:
         comparisons += item.comparisons

@@ -64,28 +64,28 @@ from esper_ab.contracts.shell_command import typeable
 @switch("--dry-run", "Show the plan and write nothing.")
 @json_flag
 @click.pass_context
-def command(context: click.Context, /, out: Path, dry_run: bool, json: bool, **asked: Any) -> None:
+def command(context: click.Context, /, out: Path, dry_run: bool, json: bool, **flags: Any) -> None:
     """Write a plan for runs made elsewhere, before the first run: comparisons, looks and bounds.
 
     After the runs, `esper-ab judge` judges their outcomes by this plan.
     """
-    evaluation = {name: asked.pop(name) for name in EVALUATION}
+    evaluation = {name: flags.pop(name) for name in EVALUATION}
     if evaluation["level"]:
-        click.echo(typeable(design_evaluation(asked, evaluation, out, dry_run=dry_run, json=json)), nl=False)
+        click.echo(typeable(design_evaluation(flags, evaluation, out, dry_run=dry_run, json=json)), nl=False)
         return
     refuse_without_level(evaluation)
-    if asked["seeds"] is None:
+    if flags["seeds"] is None:
         raise click.MissingParameter(ctx=context, param=next(p for p in context.command.params if p.name == "seeds"))
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import designed
     from esper_ab.readers.external_plan import save_plan
     from esper_ab.report.external_plan import render_plan
 
-    names_by_key = {name: names_in(asked[name]) for name in ("tasks", "cells") if asked[name]}
-    asked |= {"looks": looks_in(asked["looks"]), "early_stop": not asked["no_early_stop"]}
-    options = as_in_python(asked | {"tasks": (), "cells": ()} | names_by_key)
-    groups = names_in(asked["groups"])
-    seeds = seeds_in(asked["seeds"], asked["choose"])
+    names_by_key = {name: names_in(flags[name]) for name in ("tasks", "cells") if flags[name]}
+    flags |= {"looks": looks_in(flags["looks"]), "early_stop": not flags["no_early_stop"]}
+    options = as_in_python(flags | {"tasks": (), "cells": ()} | names_by_key)
+    groups = names_in(flags["groups"])
+    seeds = seeds_in(flags["seeds"], flags["choose"])
     try:
         plan = designed(groups, seeds, options)
     except Unanswered as error:

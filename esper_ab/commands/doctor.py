@@ -47,7 +47,7 @@ def command(output_dir: Path, json: bool, verbose: bool, **options: Any) -> int:
     if json:
         click.echo(json_module.dumps(counts | {"diagnoses": msgspec.to_builtins(diagnoses)}))
     else:
-        click.echo(typeable(describe_diagnoses(diagnoses, whole=verbose)))
+        click.echo(typeable(describe_diagnoses(diagnoses, in_full=verbose)))
     return UsageError.exit_code if levels["problem"] else 0
 
 
@@ -106,15 +106,15 @@ def _questions() -> Questions:
     )
 
 
-def describe_diagnoses(diagnoses: list[Diagnosis], *, whole: bool = False) -> str:
+def describe_diagnoses(diagnoses: list[Diagnosis], *, in_full: bool = False) -> str:
     """Return the diagnoses as text: a line for each problem or warning with its remedy below, and a summary at the end.
 
-    With `whole`, there is also a line for each check that passed.
+    With `in_full`, there is also a line for each check that passed.
     """
     width = max(len(diagnosis.topic) for diagnosis in diagnoses)
     lines = []
     for diagnosis in diagnoses:
-        if diagnosis.level == "ok" and not whole:
+        if diagnosis.level == "ok" and not in_full:
             continue
         lines.append(f"{diagnosis.level:<7}  {diagnosis.topic:<{width}}  {visible_line(diagnosis.what)}")
         if diagnosis.remedy:

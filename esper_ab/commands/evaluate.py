@@ -49,14 +49,14 @@ _DECODER = msgspec.json.Decoder(PoliciesAnswer)
     multiple=True,
 )
 @json_flag
-def command(policies: tuple[str, ...], json: bool, **asked: Any) -> None:
+def command(policies: tuple[str, ...], json: bool, **question_fields: Any) -> None:
     """Evaluate saved policies, with frozen normalisers, in fresh episodes.
 
     POLICY is a file such as EXPERIMENT/policies/GROUP/SEED.pt.
     """
     check_whole(policies)
     _warn(describe_other_code(policies))
-    answer = answer_of("workers.commands.evaluate", PoliciesQuestion(policies=policies, **asked), _DECODER)
+    answer = answer_of("workers.commands.evaluate", PoliciesQuestion(policies=policies, **question_fields), _DECODER)
     _warn(answer.warnings)
     if json:
         click.echo(visible_json(msgspec.json.encode(answer.rows)))

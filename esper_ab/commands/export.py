@@ -90,9 +90,9 @@ def export(
     loaded_journal = load(experiment_dir)
     existing_files = [str(file) for file in files.values() if file.exists()]
     if existing_files and not force:
-        others_words = f", and {len(existing_files) - 1} more" if len(existing_files) > 1 else ""
+        rest_words = f", and {len(existing_files) - 1} more" if len(existing_files) > 1 else ""
         raise UsageError(
-            f"{existing_files[0]} exists{others_words}; --force replaces existing files, --out names another folder"
+            f"{existing_files[0]} exists{rest_words}; --force replaces existing files, --out names another folder"
         )
     comparisons = analyse(loaded_journal.history).comparisons
     with viewed(experiment_dir, loaded_journal.lines, loaded_journal.history.design.measures) as connection:

@@ -104,7 +104,7 @@ def rewards(out: Path | None, json: bool, slots: str, assignments: tuple[str, ..
     else:
         data = folder / FILE_NAME
         page = folder / PAGE_NAME
-        click.echo(f"{typeable(render_text(document, whole=True))}\nreward audit: {data}\npage: {page}")
+        click.echo(f"{typeable(render_text(document, in_full=True))}\nreward audit: {data}\npage: {page}")
 
 
 @command.command(

@@ -60,7 +60,7 @@ _WARNING_S = 120  # before the time limit, to finish the current barrier
 @valued("--sbatch", "OPTION", "Another option for sbatch, as in --sbatch --constraint=h100. Repeatable.", multiple=True)
 @valued("--setup", "COMMAND", "A command to run first, as in --setup 'module load cuda'. Repeatable.", multiple=True)
 @click.argument("launch_flags", nargs=-1, type=click.UNPROCESSED, metavar="[WHAT] FLAGS OF LAUNCH…")
-def command(name: str, output_dir: Path, launch_flags: Words, setup: Words, **asked: Any) -> None:
+def command(name: str, output_dir: Path, launch_flags: Words, setup: Words, **flags: Any) -> None:
     """Print an sbatch script that launches an experiment, and resumes it after interruptions.
 
     When the job is requeued after a preemption, or submitted again, it continues from the journal.
@@ -75,7 +75,7 @@ def command(name: str, output_dir: Path, launch_flags: Words, setup: Words, **as
             raise UsageError(f"{flag}: the script sets this flag itself; leave it out")
     context = launch.make_context("launch", list(launch_flags))
     _check_flags(typed_flags(context.params))
-    options = _options(name, **asked)
+    options = _options(name, **flags)
     click.echo(batch_script(output_dir / name, launch_flags, _collect_resume_flags(context), options, setup), nl=False)
 
 
@@ -102,8 +102,8 @@ def _collect_resume_flags(launch_context: click.Context) -> Words:
     words: list[str] = []
     for param in launch_context.command.params:
         name = param.name or ""
-        given = launch_context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if given and name in (*LAUNCHER_FLAGS, "fail_unless"):
+        is_given = launch_context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and name in (*LAUNCHER_FLAGS, "fail_unless"):
             words += _spell_flag(param.opts[0], launch_context.params[name])
     return tuple(words)
 

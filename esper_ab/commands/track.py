@@ -54,17 +54,17 @@ def command(experiment_dir: Path, follow: bool, json: bool, **options: Any) -> i
             logs_command = f"`{shell_command('logs', experiment_dir, f'tracker-{name}')}`"
             raise UsageError(f"{experiment_dir}: {name} already follows this experiment; see {logs_command}")
     save_settings(experiment_dir, asked_settings)
-    filled = fill(experiment_dir, names, live=follow)
+    progress_by_tracker = fill(experiment_dir, names, live=follow)
     if json:
         keys = ("state", "where", "lines", "detail")
-        trees = {name: {key: getattr(tracker, key) for key in keys} for name, tracker in filled.items()}
+        trees = {name: {key: getattr(tracker, key) for key in keys} for name, tracker in progress_by_tracker.items()}
         click.echo(json_module.dumps(trees))
-    for name, tracker in filled.items():
+    for name, tracker in progress_by_tracker.items():
         if tracker.state == "failed":
             click.echo(typeable(f"warning: {visible_line(f'{name}: {tracker.detail}')}"), err=True)
         elif not json:
             click.echo(f"{name}: {counted(tracker.lines, 'line')} of the journal in {tracker.where}")
-    if any(tracker.state == "failed" for tracker in filled.values()):
+    if any(tracker.state == "failed" for tracker in progress_by_tracker.values()):
         return 1
     return 0
 

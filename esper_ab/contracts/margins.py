@@ -42,12 +42,12 @@ def check_seen(
 
     Outcomes that are all equal tell nothing about their unit. `remedy`: the setting that declares a range.
     """
-    known = outcome.low is not None and outcome.high is not None
-    if known or margin < _FRACTION or not seen_outcomes:
+    range_known = outcome.low is not None and outcome.high is not None
+    if range_known or margin < _FRACTION or not seen_outcomes:
         return
-    least = min(seen_outcomes)
-    most = max(seen_outcomes)
-    if least == most or least < 0.0 or most > _FRACTION:
+    least_outcome = min(seen_outcomes)
+    most_outcome = max(seen_outcomes)
+    if least_outcome == most_outcome or least_outcome < 0.0 or most_outcome > _FRACTION:
         return
     if all(value in (0.0, _FRACTION) for value in seen_outcomes):
         reason = (
@@ -56,8 +56,8 @@ def check_seen(
         )
     else:
         reason = (
-            f"the {len(seen_outcomes)} outcomes seen lie between {least:g} and {most:g}; if they are fractions, no "
-            f"difference is larger than 1: give the margin as a fraction, too"
+            f"the {len(seen_outcomes)} outcomes seen lie between {least_outcome:g} and {most_outcome:g}; if they are "
+            "fractions, no difference is larger than 1: give the margin as a fraction, too"
         )
     raise UsageError(f"{_margin(margin, task)}: {reason}, or declare a wider range with ", remedy)
 

@@ -55,22 +55,23 @@ def read_summary(text: str) -> Summary:
     return Summary("mean", int(mean[1]), declared=True)
 
 
-def summarise(summary: Summary, total: int, at: Callable[[int], float]) -> tuple[float, int]:
+def summarise(summary: Summary, total: int, number_at: Callable[[int], float]) -> tuple[float, int]:
     """Return the outcome of `total` numbers, at least one, and the place of the number that it is or ends with.
 
-    `at` returns the number at a place; only those that the summary needs are read. A NaN among them is the outcome.
+    `number_at` returns the number at a place; only those that the summary needs are read. A NaN among them is the
+    outcome.
     """
     if summary.of == "last":
-        return at(total - 1), total - 1
+        return number_at(total - 1), total - 1
     if summary.of == "mean":
-        values = [at(place) for place in range(max(0, total - summary.count), total)]
+        values = [number_at(place) for place in range(max(0, total - summary.count), total)]
         return _mean(values), total - 1
-    values = [at(place) for place in range(total)]
+    values = [number_at(place) for place in range(total)]
     broken = next((place for place, value in enumerate(values) if math.isnan(value)), None)
     if broken is not None:
         return math.nan, broken
-    best = max(values) if summary.of == "max" else min(values)
-    return best, values.index(best)
+    best_value = max(values) if summary.of == "max" else min(values)
+    return best_value, values.index(best_value)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -17,10 +17,10 @@ def source_sha256(root: Path, files: Iterable[str]) -> str:
 
 def sha256_of(files: Iterable[tuple[str, bytes]]) -> str:
     """Return the sha256 over names and contents."""
-    whole = hashlib.sha256()
+    sha = hashlib.sha256()
     for name, content in files:
-        whole.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
-    return whole.hexdigest()
+        sha.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode())
+    return sha.hexdigest()
 
 
 def copy_files(root: Path, files: Sequence[str], target: Path) -> None:

@@ -41,7 +41,7 @@ def limits_of(messages: Any) -> WireLimits:
 
 
 def _largest(sizes: Iterable[tuple[str, int]], unit: str) -> int:
-    return max((size for counted, size in sizes if counted == unit), default=0)
+    return max((size for size_unit, size in sizes if size_unit == unit), default=0)
 
 
 def _inner(kind: inspect.Type) -> list[inspect.Type]:

@@ -28,7 +28,7 @@ def answer_of(module: str, question: object, decoder: msgspec.json.Decoder[Answe
     lines = complaint.decode(errors="replace").strip().splitlines()
     if child.returncode == UsageError.exit_code and lines:
         raise UsageError(visible_line(lines[-1].removeprefix("error: ")))
-    ended = visible_line(describe_end(child.returncode or 0, lines))
+    end_words = visible_line(describe_end(child.returncode or 0, lines))
     if code:
-        raise UsageError(f"{code} ended the process that ran it, which {ended}")
-    raise EsperError(f"{module} {ended}")
+        raise UsageError(f"{code} ended the process that ran it, which {end_words}")
+    raise EsperError(f"{module} {end_words}")

@@ -75,7 +75,9 @@ class Coordinator:
                     self._fleet.greeted(identity)
                 self._perform(machine.heard(identity, message, now_s))
             case BadMessage(identity, reason, is_known, is_cut_off, is_new):
-                self._perform(machine.heard_garbage(identity, reason, known=is_known, new=is_new, cut_off=is_cut_off))
+                self._perform(
+                    machine.heard_garbage(identity, reason, from_worker=is_known, new=is_new, cut_off=is_cut_off)
+                )
             case Readable(descriptor) if descriptor == signals.descriptor:
                 for number in signals.read():
                     stop_source = CTRL_C if number == signal.SIGINT else number.name

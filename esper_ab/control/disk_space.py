@@ -55,7 +55,7 @@ class DiskSpaceWait:
         waiting cannot repair the journal.
         """
         begin_s = time.monotonic()
-        waiting = False
+        has_waited = False
         while True:
             try:
                 write()
@@ -67,12 +67,12 @@ class DiskSpaceWait:
                 raise
             else:
                 break
-            if not waiting:
+            if not has_waited:
                 self._report_wait("the journal")
-            waiting = True
+            has_waited = True
             self._pause(begin_s)
         self._go_on = f"`{shell_command('resume', self._experiment_dir)}`"
-        if not waiting:
+        if not has_waited:
             return None
         paused_s = time.monotonic() - begin_s
         self._tell(f"the disk has space again after {paused_s:.0f} s: continuing")
@@ -111,10 +111,12 @@ class DiskSpaceWait:
         if self._signals:
             poll.register(self._signals.descriptor, select.POLLIN)
         poll.poll(1000 * min(seconds_left, _TRY_S))
-        caught = self._signals.read() if self._signals else ()
-        if caught:
+        caught_signals = self._signals.read() if self._signals else ()
+        if caught_signals:
             self.given_up = True
-            raise Interrupted(f"stopped by {caught[0].name} while there was {self._lack}; all records so far are kept")
+            raise Interrupted(
+                f"stopped by {caught_signals[0].name} while there was {self._lack}; all records so far are kept"
+            )
 
     def _give_up(self) -> None:
         self.given_up = True

@@ -192,9 +192,9 @@ def _perform(
 ) -> None:
     """Record `first_events`, and carry out the rest of the experiment."""
     limits = limits or Limits()
-    plain_command, whole = (shell_command("resume", experiment_dir, *flags) for flags in ((), launcher.flags))
+    plain_command, full_command = (shell_command("resume", experiment_dir, *flags) for flags in ((), launcher.flags))
     with (
-        naming(whole, replaced_command=plain_command),
+        naming(full_command, replaced_command=plain_command),
         closing(sink),
     ):  # without the flags, `resume` starts workers elsewhere
         recorded = False

@@ -155,12 +155,12 @@ class Fleet:
 
     def ended(self, now_s: float) -> list[WorkerHandle]:
         """Return the workers that have ended since the last call, including those that could not be killed."""
-        ended: list[WorkerHandle] = []
+        ended_workers: list[WorkerHandle] = []
         running_endings: list[_Ending] = []
         for worker_ending in self._endings:
             worker = worker_ending.handle.worker
             if worker.join(0.0):
-                ended.append(worker_ending.handle)
+                ended_workers.append(worker_ending.handle)
             elif now_s < worker_ending.deadline:
                 running_endings.append(worker_ending)
             elif not worker_ending.killed:
@@ -168,9 +168,9 @@ class Fleet:
                 running_endings.append(replace(worker_ending, killed=True, deadline=now_s + _KILL_S))
             else:
                 self._stuck.append(worker)
-                ended.append(worker_ending.handle)
+                ended_workers.append(worker_ending.handle)
         self._endings = running_endings
-        return ended
+        return ended_workers
 
     def restart(self, handle: WorkerHandle) -> None:
         """Queue the next incarnation of a worker that has ended; `start_due` starts it."""
@@ -257,14 +257,14 @@ class Fleet:
 
         A worker that has sent its public key on `descriptor` is admitted. Events of earlier incarnations are ignored.
         """
-        ended = []
+        ended_lanes = []
         for (lane, descriptor_kind), handle in tuple(self._watching.get(descriptor, {}).items()):
             if descriptor_kind == "key":
                 self._hear_key(handle)
             elif handle.worker.exitcode is not None:
                 self._unwatch(handle)
-                ended.append(lane)
-        return ended
+                ended_lanes.append(lane)
+        return ended_lanes
 
     def _hear_key(self, handle: WorkerHandle) -> None:
         keys = handle.worker.keys

@@ -186,7 +186,7 @@ class Hub:
         claimed_identity = frames[0].bytes.decode(errors="backslashreplace")
         identity = str(frames[-1].get("User-Id")) if self._keys else claimed_identity
         if identity not in self._admitted:
-            return self._bad_message(identity, "not a worker of this experiment", known=False)
+            return self._bad_message(identity, "not a worker of this experiment", from_worker=False)
         if self._bad[identity] > BAD_MESSAGES_TOLERATED:
             self.unreported += 1
             return None
@@ -197,18 +197,18 @@ class Hub:
                 raise ProtocolError(f"{len(frames) - 1} parts instead of one")
             message = decode_from_worker(frames[1].bytes)
         except ProtocolError as error:
-            return self._bad_message(identity, str(error), known=True)
+            return self._bad_message(identity, str(error), from_worker=True)
         return Received(identity, message)
 
-    def _bad_message(self, identity: str, reason: str, *, known: bool) -> BadMessage | None:
+    def _bad_message(self, identity: str, reason: str, *, from_worker: bool) -> BadMessage | None:
         """Report each bad message from an admitted peer until the peer is cut off, but only new ones from strangers."""
-        self._bad.update([identity] if known else [])
+        self._bad.update([identity] if from_worker else [])
         new = (identity, reason) not in self._reported and len(self._reported) < BAD_MESSAGES_REPORTED
         if new:
             self._reported.add((identity, reason))
         else:
             self.unreported += 1
-        if not (new or known):
+        if not (new or from_worker):
             return None
-        cut_off = not known or self._bad[identity] > BAD_MESSAGES_TOLERATED
-        return BadMessage(identity, reason, known=known, cut_off=cut_off, new=new)
+        cut_off = not from_worker or self._bad[identity] > BAD_MESSAGES_TOLERATED
+        return BadMessage(identity, reason, known=from_worker, cut_off=cut_off, new=new)

@@ -66,8 +66,8 @@ class Guard:
     def _answer(self, request: list[bytes]) -> list[bytes]:
         """Return the ZAP reply: version, request number, status, text, the peer's identity, and no metadata."""
         _, number, domain, _, _, mechanism, *credentials = request
-        ours = (domain, mechanism, len(credentials)) == (DOMAIN, b"CURVE", 1)
-        owner = self._keys.owner(credentials[0]) if ours else None
+        is_expected = (domain, mechanism, len(credentials)) == (DOMAIN, b"CURVE", 1)
+        owner = self._keys.owner(credentials[0]) if is_expected else None
         if owner is None:
             return [_VERSION, number, b"400", b"not a worker of this experiment", b"", b""]
         return [_VERSION, number, b"200", b"OK", owner.encode(), b""]

@@ -67,7 +67,7 @@ def ask_nodes(questions: Questions, launcher: Launcher, shared_folder: Path) -> 
 
 def _examine_node(questions: Questions, launcher: Launcher, node: Node) -> Machine | EsperError:
     try:
-        return offered(node, examine(questions, on=partial(launcher.begin, node.name), node=node.name))
+        return offered(node, examine(questions, begin_on=partial(launcher.begin, node.name), node=node.name))
     except EsperError as error:
         return error
 

@@ -45,7 +45,7 @@ def examine(
     do_meanwhile: Callable[[], None] = lambda: None,
     limit_s: float = LIMIT_S,
     *,
-    on: Callable[[str, bytes], Errand] | None = None,
+    begin_on: Callable[[str, bytes], Errand] | None = None,
     node: str = "",
 ) -> Machine:
     """Run the preflight and return its answers.
@@ -55,12 +55,12 @@ def examine(
 
     `do_meanwhile` is called while the child imports torch, which takes a second or more. `limit_s`: time limit on an
     idle machine, to be multiplied by the crowding; WorkerHung is raised when the time is up. The rehearsal of a user's
-    own trainer has no limit. `on`: starts the preflight on `node` instead of on this machine.
+    own trainer has no limit. `begin_on`: starts the preflight on `node` instead of on this machine.
     """
     question_line = msgspec.json.encode(questions) + b"\n"
     subject = f"the preflight on node {node} ({_MODULE})" if node else f"the preflight ({_MODULE})"
     begin_s = time.monotonic()
-    with on(_MODULE, question_line) if on else begin_here(child_command(_MODULE), question_line) as child:
+    with begin_on(_MODULE, question_line) if begin_on else begin_here(child_command(_MODULE), question_line) as child:
         do_meanwhile()
         answer, complaint = _awaited(child, begin_s, limit_s if questions.trainer is None else math.inf)
     try:
@@ -69,16 +69,16 @@ def examine(
         reason = error
     lines = complaint.decode(errors="replace").splitlines()
     printed_lines = [line for line in lines if line.strip() and not line.startswith(DOING)]
-    ended = visible_line(describe_end(child.returncode or 0, printed_lines))
+    end_words = visible_line(describe_end(child.returncode or 0, printed_lines))
     activity = _last_doing(lines)
     own_references = [*questions.user_rewards, questions.trainer.reference if questions.trainer else questions.task]
     if any(reference in activity for reference in own_references if ":" in reference or questions.trainer):
-        raise UsageError(f"your code ended the preflight, which was {activity}: the process {ended}")
+        raise UsageError(f"your code ended the preflight, which was {activity}: the process {end_words}")
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if not node and limit != resource.RLIM_INFINITY:
         limit_words = f"with an address space of {limit >> 20} MiB"
-        raise UsageError(f"{subject} gave no answer: {limit_words} it {ended}; raise `ulimit -v`")
-    raise EsperError(f"{subject} gave no answer ({reason}): it {ended}")
+        raise UsageError(f"{subject} gave no answer: {limit_words} it {end_words}; raise `ulimit -v`")
+    raise EsperError(f"{subject} gave no answer ({reason}): it {end_words}")
 
 
 def examine_here(questions: Questions, launcher: Launcher, do_meanwhile: Callable[[], None] = lambda: None) -> Machine:
@@ -89,7 +89,7 @@ def examine_here(questions: Questions, launcher: Launcher, do_meanwhile: Callabl
     guards = questions.trainer is not None and is_guarded(questions.trainer.reference)
     if guards or not launcher.imports_torch_once:
         return examine(questions, do_meanwhile)
-    machine = examine(questions, do_meanwhile, on=partial(launcher.begin, ""))
+    machine = examine(questions, do_meanwhile, begin_on=partial(launcher.begin, ""))
     return msgspec.structs.replace(machine, spawned_because=launcher.spawned_because)
 
 

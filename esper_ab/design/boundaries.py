@@ -53,10 +53,10 @@ def nominal_p(
     shares = [look / looks[-1] for look in process.looks]
     spent_alpha = np.array([[obrien_fleming_spent(alpha, share) for share in shares] for alpha in alphas])
     early_p = _paths_with_small_p(process, spent_alpha.max(axis=0), rng, paths)
-    is_usable = np.isin(looks, process.looks)
+    usable_mask = np.isin(looks, process.looks)
     thresholds = np.zeros((len(alphas), len(looks)))
     for row, spent_by_look in zip(thresholds, spent_alpha, strict=True):
-        row[is_usable] = _solve(early_p, spent_by_look, paths)
+        row[usable_mask] = _solve(early_p, spent_by_look, paths)
     return tuple(_tuple(row) for row in thresholds)
 
 
@@ -77,13 +77,13 @@ def futility_p(
     practically none.
     """
     process = t_process(sides, positions, looks)
-    is_usable = np.isin(looks, process.looks)
-    is_usable[-1] = False  # nothing can stop early at the last look
-    spent_by_look = np.array(spent_alpha)[is_usable[:-1]]
+    usable_mask = np.isin(looks, process.looks)
+    usable_mask[-1] = False  # nothing can stop early at the last look
+    spent_by_look = np.array(spent_alpha)[usable_mask[:-1]]
     thresholds = np.zeros(len(looks))
     if spent_by_look.size:
         early_p = _paths_with_small_p(process, spent_by_look, rng, paths, tails=1)
-        thresholds[is_usable] = _solve(early_p, spent_by_look, paths)
+        thresholds[usable_mask] = _solve(early_p, spent_by_look, paths)
     return _tuple(thresholds)
 
 

@@ -40,17 +40,17 @@ def _endings(simulation: Simulation, effect: float, margin: float) -> ClaimEndin
     differs = np.abs(t) >= t_isf(np.asarray(plan.difference_p) / 2.0, process.df)[:, None]
     claims = at_margin >= t_isf(np.asarray(plan.nominal_p) / 2.0, process.df)[:, None]
     ends = differs | claims
-    first = np.argmax(ends, axis=0)
+    first_ends = np.argmax(ends, axis=0)
     decided = ends.any(axis=0)
-    has_difference = take_look(first, differs)
-    positive = take_look(first, t) > 0.0
+    has_difference = take_look(first_ends, differs)
+    positive = take_look(first_ends, t) > 0.0
     looks = np.asarray(process.looks)
     return ClaimEndings(
         better=float(np.mean(has_difference & positive)),
         not_worse=float(np.mean(decided & ~has_difference)),
         worse=float(np.mean(has_difference & ~positive)),
         undecided=float(np.mean(~decided)),
-        replicates=float(np.mean(np.where(decided, looks[first], plan.replicates))),
+        replicates=float(np.mean(np.where(decided, looks[first_ends], plan.replicates))),
     )
 
 

@@ -275,12 +275,13 @@ def test_words(design: Design) -> str:
 
 def _describe_anytime(design: Design, after_seeds: int) -> str:
     """Describe the anytime-valid rule, which holds after `after_seeds` seeds."""
-    since = f"after {after_seeds} seeds, " if after_seeds else ""
+    after_words = f"after {after_seeds} seeds, " if after_seeds else ""
     first_words = f" from the {LEAST_PAIRS}th on" if after_seeds < LEAST_PAIRS else ""
     share = ""
     if len(design.comparisons) > 1:
         share = f" times the {len(design.comparisons)} comparisons that share alpha"
-    return f"{since}anytime-valid t after every pair{first_words}, decided at an e-value of {design.evidence:g}{share}"
+    test_words = f"{after_words}anytime-valid t after every pair{first_words}"
+    return f"{test_words}, decided at an e-value of {design.evidence:g}{share}"
 
 
 def _describe_looks(design: Design) -> str:
@@ -290,12 +291,12 @@ def _describe_looks(design: Design) -> str:
             f"; {len(design.comparisons)} comparisons share alpha {design.alpha:g}, and a comparison that is decided "
             "as larger than the margin hands its share to the others"
         )
-    stops = ""
+    stop_words = ""
     if design.futility is not None:
-        stops = _describe_futility(design, design.futility)
+        stop_words = _describe_futility(design, design.futility)
     elif not design.early_stop and len(design.looks) > 1:
-        stops = "; no early stop"
-    return f"{_list_looks(design)}{sharing_words}{stops}"
+        stop_words = "; no early stop"
+    return f"{_list_looks(design)}{sharing_words}{stop_words}"
 
 
 def _list_looks(design: Design) -> str:

@@ -56,8 +56,8 @@ def endings_table(
     ]
     if cost is not None:
         rows.append(["time", *(cost(ending.replicates) for ending in endings)])
-    in_unit = f" in {unit}" if unit else ""
-    return [f"{title} by the true difference{in_unit}:", *aligned(rows)]
+    unit_words = f" in {unit}" if unit else ""
+    return [f"{title} by the true difference{unit_words}:", *aligned(rows)]
 
 
 def claim_table(
@@ -123,34 +123,34 @@ def _advice_on_claim(design: Design, spread: AssumedSpread, cost: Cost, columns:
     if design.anytime_after is not None:
         return []
     endings = claim_endings(simulation_of(design), spread.effect)
-    undecided = endings[DIFFERENCES.index(0.0)].undecided
-    if undecided <= _PROBABLY:
+    undecided_share = endings[DIFFERENCES.index(0.0)].undecided
+    if undecided_share <= _PROBABLY:
         return []
     fewest = fewest_pairs(spread.sd, spread.margin, 2.0 * design.alpha / len(design.comparisons), columns)
     enough = f"more than {MOST_NAMED:,} seeds"
     if fewest <= MOST_NAMED:
         enough = f"about {fewest} seeds ({cost(fewest)})"
     return [
-        f"Groups that do not differ would probably stay undecided ({_percent(undecided)}); {enough} would show with "
-        "80 % power that one is not worse by the margin."
+        f"Groups that do not differ would probably stay undecided ({_percent(undecided_share)}); {enough} would show "
+        "with 80 % power that one is not worse by the margin."
     ]
 
 
 def _propose_futility(design: Design, simulation: Simulation, spread: AssumedSpread) -> list[str]:
     """Propose stops for futility, with their price, if the plan would seldom show that equal groups hardly differ."""
-    without = simulation.endings(0.0, spread.effect)
-    if without.small >= _SELDOM:
+    endings_without = simulation.endings(0.0, spread.effect)
+    if endings_without.small >= _SELDOM:
         return []
     stops = simulation_of(design, futility=_FUTILITY)
     with_stops = stops.endings(0.0, spread.effect)
-    if with_stops.replicates > (1.0 - _WORTHWHILE) * without.replicates:
+    if with_stops.replicates > (1.0 - _WORTHWHILE) * endings_without.replicates:
         return []
     power, _ = stops.with_stops(spread.effect, spread.effect)
-    lost = 100.0 * (simulation.power(spread.effect) - power)
+    lost_power = 100.0 * (simulation.power(spread.effect) - power)
     return [
         f"If nothing differs, --futility {_FUTILITY:g} ends after {with_stops.replicates:.0f} seeds on average instead "
-        f"of {without.replicates:.0f}, but shows that in {_percent(with_stops.small)} instead of "
-        f"{_percent(without.small)} of experiments; it costs {lost:.0f} points of power at the margin."
+        f"of {endings_without.replicates:.0f}, but shows that in {_percent(with_stops.small)} instead of "
+        f"{_percent(endings_without.small)} of experiments; it costs {lost_power:.0f} points of power at the margin."
     ]
 
 

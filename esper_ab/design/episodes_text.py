@@ -45,8 +45,8 @@ def half_text(half: HalfInterval, eval_episodes: int, pairs: int) -> str:
     """Say what takes the intervals to half their width; `eval_episodes`, `pairs`: those of this experiment."""
     plans = []
     if half.pairs is not None:
-        least = f" (a verdict needs {LEAST_PAIRS})" if half.pairs < LEAST_PAIRS else ""
-        plans.append(f"about {half.pairs} pairs{least} with {eval_episodes} evaluation episodes each")
+        least_words = f" (a verdict needs {LEAST_PAIRS})" if half.pairs < LEAST_PAIRS else ""
+        plans.append(f"about {half.pairs} pairs{least_words} with {eval_episodes} evaluation episodes each")
     if half.cheapest_pairs is not None and half.cheapest_eval_episodes != eval_episodes:
         plans.append(f"about {half.cheapest_pairs} with {half.cheapest_eval_episodes}, at the least cost")
     if half.eval_episodes is not None:

@@ -107,9 +107,9 @@ def exact_bounds(shape: Shape, looks: tuple[int, ...], alpha: float) -> tuple[fl
             # A bound above alpha, as McNemar's test of few pairs would allow, would make the interval too narrow.
             bound = min(float(levels[rejectable_levels - 1] + levels[rejectable_levels]) / 2.0, alpha)
         bounds.append(bound)
-        rejected = p <= bound
-        errors = errors + [float(state[rejected].sum()) for state in states]
-        states = [np.where(rejected, 0.0, state) for state in states]
+        rejected_mask = p <= bound
+        errors = errors + [float(state[rejected_mask].sum()) for state in states]
+        states = [np.where(rejected_mask, 0.0, state) for state in states]
         look_before = look
     return tuple(bounds)
 
@@ -122,11 +122,11 @@ def performance(shape: Shape, looks: Sequence[int], bounds: Sequence[float], cha
     for look, bound in zip(looks, bounds, strict=True):
         expected += (look - look_before) * float(state.sum())
         state = _advance(shape, state, look - look_before, chances)
-        rejected = p_values(shape, look) <= bound
+        rejected_mask = p_values(shape, look) <= bound
         lead = np.subtract.outer(np.arange(look + 1), np.arange(look + 1))
-        wins_of_a += float(state[rejected & (lead > 0)].sum())
-        wins_of_b += float(state[rejected & (lead < 0)].sum())
-        state = np.where(rejected, 0.0, state)
+        wins_of_a += float(state[rejected_mask & (lead > 0)].sum())
+        wins_of_b += float(state[rejected_mask & (lead < 0)].sum())
+        state = np.where(rejected_mask, 0.0, state)
         look_before = look
     return Performance(a=wins_of_a, b=wins_of_b, replicates=expected)
 

@@ -55,23 +55,23 @@ def check_claim(
     """
     if claim != _CLAIM:
         return
-    asked = SettingName("claim", claim)
+    claim_setting = SettingName("claim", claim)
     if not control and len(groups) > 2:
         raise UsageError(
-            asked,
+            claim_setting,
             " asks whether each group is not worse than one other; name that one with ",
             SettingName("control"),
             ", or compare two groups",
         )
     if futility:
         raise UsageError(
-            asked,
+            claim_setting,
             " ends a comparison as soon as the claim holds, so stops for futility have no use; leave out ",
             SettingName("futility", futility),
         )
     if seeds is not None and seeds < LEAST_EQUIVALENCE_PAIRS:
         raise UsageError(
-            asked,
+            claim_setting,
             f" needs at least {LEAST_EQUIVALENCE_PAIRS} seeds, because fewer runs seldom show a rare collapse; use ",
             SettingName("seeds", EARLIEST_LOOK),
         )
@@ -79,6 +79,6 @@ def check_claim(
         raise UsageError(
             SettingName("looks", looks[0]),
             ": with ",
-            asked,
+            claim_setting,
             f" the first look needs at least {LEAST_EQUIVALENCE_PAIRS} seeds",
         )

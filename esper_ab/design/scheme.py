@@ -56,11 +56,11 @@ def generator_of(question: PowerQuestion, replicates: Sequence[int] = ()) -> Gen
 
     Answers that differ only in these fields thus use the same draws, so they do not differ by simulation error.
     """
-    asked = msgspec.to_builtins(question)
-    del asked["positions_matter"]
-    del asked["futility"]
-    asked.pop("not_worse", None)
-    digest = hashlib.sha256(msgspec.json.encode([asked, list(replicates)])).digest()
+    question_fields = msgspec.to_builtins(question)
+    del question_fields["positions_matter"]
+    del question_fields["futility"]
+    question_fields.pop("not_worse", None)
+    digest = hashlib.sha256(msgspec.json.encode([question_fields, list(replicates)])).digest()
     key = int.from_bytes(digest[:16], "little")
     return np.random.Generator(np.random.Philox(key=key))
 

@@ -112,21 +112,21 @@ class Simulation:
         ends = crossed
         if scheme.futility_p:
             ends = crossed | self._is_inside(effect, margin, scheme.futility_p, draws)
-        first = np.argmax(ends, axis=0)
-        claimed = take_look(first, crossed)
-        small = np.zeros(self._paths, dtype=bool)
+        first_ends = np.argmax(ends, axis=0)
+        claimed = take_look(first_ends, crossed)
+        small_mask = np.zeros(self._paths, dtype=bool)
         if scheme.replicates >= LEAST_EQUIVALENCE_PAIRS:
             equivalent = self._is_inside(effect, margin, scheme.nominal_p, draws)[-1]
             # The interval of a claim is two-sided.
             simultaneous = self._is_inside(effect, margin, [p / 2.0 for p in scheme.nominal_p], draws)[-1]
-            small = ~ends[:-1].any(axis=0) & np.where(crossed[-1], equivalent & simultaneous, equivalent)
-        positive = take_look(first, t) > 0.0
+            small_mask = ~ends[:-1].any(axis=0) & np.where(crossed[-1], equivalent & simultaneous, equivalent)
+        positive = take_look(first_ends, t) > 0.0
         return Endings(
-            better=float(np.mean(claimed & positive & ~small)),
-            worse=float(np.mean(claimed & ~positive & ~small)),
-            small=float(np.mean(small)),
-            undecided=float(np.mean(~claimed & ~small)),
-            replicates=float(np.mean(self._replicates_used(ends, first))),
+            better=float(np.mean(claimed & positive & ~small_mask)),
+            worse=float(np.mean(claimed & ~positive & ~small_mask)),
+            small=float(np.mean(small_mask)),
+            undecided=float(np.mean(~claimed & ~small_mask)),
+            replicates=float(np.mean(self._replicates_used(ends, first_ends))),
         )
 
     @property
@@ -145,9 +145,9 @@ class Simulation:
         """Return whether both one-sided tests at the margin reach `one_sided_p` [looks], for each look and path."""
         process = self.scheme.process
         reach = t_isf(np.asarray(one_sided_p), process.df)[:, None]
-        below = t_values(process, draws, effect - margin)
-        above = t_values(process, draws, effect + margin)
-        return np.asarray((below <= -reach) & (above >= reach))
+        t_below = t_values(process, draws, effect - margin)
+        t_above = t_values(process, draws, effect + margin)
+        return np.asarray((t_below <= -reach) & (t_above >= reach))
 
     def _replicates_used(self, ends: Bools, first_ends: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the replicates [paths] used if each path ends at its first look in `ends` [looks, paths], if any.

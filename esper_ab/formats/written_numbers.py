@@ -28,9 +28,9 @@ def as_plain_numbers(name: str, cells: list[str], *, comma_is_decimal: bool) -> 
     percent = "%" in text
     if not percent and "," not in text:
         return cells, ""
-    filled = {place: cell.strip() for place, cell in enumerate(cells) if cell.strip().lower() not in NOTHING}
-    cells_without = {place: _PERCENT.sub("", cell) for place, cell in filled.items()}
-    if percent and any(cell == filled[place] for place, cell in cells_without.items()):
+    filled_cells = {place: cell.strip() for place, cell in enumerate(cells) if cell.strip().lower() not in NOTHING}
+    cells_without = {place: _PERCENT.sub("", cell) for place, cell in filled_cells.items()}
+    if percent and any(cell == filled_cells[place] for place, cell in cells_without.items()):
         return cells, ""  # 0.7 and 70% in one column: nobody knows
     plain_numbers = _plain(list(cells_without.values()), comma_is_decimal=comma_is_decimal)
     if plain_numbers is None:
@@ -38,7 +38,7 @@ def as_plain_numbers(name: str, cells: list[str], *, comma_is_decimal: bool) -> 
     cells_read = list(cells)
     for place, cell in zip(cells_without, plain_numbers, strict=True):
         cells_read[place] = cell
-    first_place = next((place for place in filled if cells_read[place] != cells[place]), None)
+    first_place = next((place for place in filled_cells if cells_read[place] != cells[place]), None)
     if first_place is None:
         return cells, ""
     return (

@@ -129,13 +129,13 @@ class Journal:
         self._n = journal_reading.lines
         self._prev = journal_reading.last_crc
         try:
-            whole = self._path.stat().st_size - journal_reading.torn_bytes
+            whole_bytes = self._path.stat().st_size - journal_reading.torn_bytes
             if journal_reading.torn_bytes:
-                cut_off(self.experiment_dir, whole, journal_reading.lines)
+                cut_off(self.experiment_dir, whole_bytes, journal_reading.lines)
             self._file = open_regular(self._path, os.O_RDWR | os.O_APPEND)
         except OSError as error:
             raise self._cannot_write(error) from error
-        self._size = self._committed = whole
+        self._size = self._committed = whole_bytes
 
     def append(self, event: AnyEvent) -> None:
         """Queue one line; the next `write` or `commit` puts it into the file.

@@ -230,12 +230,12 @@ class History:
     def _extend(self, event: events.PlanExtended) -> None:
         """Add the blocks of an extension, without the groups that have left."""
         _check(self.plan, event.extension.design, event.extension.blocks)
-        stopped = {group for look in self.looks for group in look.leaving}
+        stopped_groups = {group for look in self.looks for group in look.leaving}
         self.design = event.extension.design
         self.blocks.extend(event.extension.blocks)
         for block in event.extension.blocks:
             for spec in block.runs:
-                left_out = spec.ref.group_id in stopped
+                left_out = spec.ref.group_id in stopped_groups
                 columns = Columns(self.design.measures.names)
                 self.runs[spec.ref.name] = RunHistory(spec=spec, columns=columns, left_out=left_out)
 

@@ -34,8 +34,8 @@ class _Tail(Iterator[bytes]):
             data = file.read(_CHUNK_BYTES)
             if b"\n" not in data:
                 data += file.readline(LONGEST_LINE_BYTES + 1)
-        *whole, unread_bytes = data.split(b"\n")
-        self._whole.extend(line + b"\n" for line in whole)
+        *whole_lines, unread_bytes = data.split(b"\n")
+        self._whole.extend(line + b"\n" for line in whole_lines)
         if len(unread_bytes) > LONGEST_LINE_BYTES:
             self._whole.append(unread_bytes)  # the reader refuses it
         self._offset += sum(map(len, self._whole))

@@ -204,9 +204,10 @@ class Launcher:
                         "on a machine that has them"
                     )
             if len({device.node for device in devices}) > 1:
-                across = " and ".join(f"{device.name}{_name_node(device)}" for device in devices)
+                device_words = " and ".join(f"{device.name}{_name_node(device)}" for device in devices)
                 raise UsageError(
-                    f"{subject}: one run would be on two nodes ({across}); choose devices with ", SettingName("devices")
+                    f"{subject}: one run would be on two nodes ({device_words}); choose devices with ",
+                    SettingName("devices"),
                 )
 
     def reserve(self, lanes: Sequence[Lane]) -> None:

@@ -26,10 +26,10 @@ def bundles(lanes: Sequence[Lane]) -> list[dict[str, float]]:
 def parts(lanes: Sequence[Lane]) -> dict[str, tuple[int, dict[str, float]]]:
     """Return, by lane name, the index of the lane's bundle and the part of the bundle that the lane takes."""
     lanes_per_devices = _sharing(lanes)
-    whole = dict(zip(lanes_per_devices, enumerate(bundles(lanes)), strict=True))
+    bundle_by_devices = dict(zip(lanes_per_devices, enumerate(bundles(lanes)), strict=True))
     by_lane: dict[str, tuple[int, dict[str, float]]] = {}
     for lane in lanes:
-        place, bundle = whole[lane.devices]
+        place, bundle = bundle_by_devices[lane.devices]
         part = {kind: _part(amount, lanes_per_devices[lane.devices]) for kind, amount in bundle.items()}
         by_lane[lane.name] = (place, part)
     return by_lane
@@ -72,8 +72,8 @@ def _gpus(devices: Sequence[str]) -> int:
     return sum(device.startswith("cuda:") for device in devices)
 
 
-def _part(whole: float, count: int) -> float:
-    """Return one of `count` equal parts that together do not exceed `whole`; a part of 1 or more is an integer."""
-    if whole >= count:
-        return whole // count
-    return whole * _PARTS // count / _PARTS
+def _part(amount: float, count: int) -> float:
+    """Return one of `count` equal parts that together do not exceed `amount`; a part of 1 or more is an integer."""
+    if amount >= count:
+        return amount // count
+    return amount * _PARTS // count / _PARTS

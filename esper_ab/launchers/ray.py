@@ -168,7 +168,7 @@ class RayLauncher(Launcher):
         After a time limit, raises UsageError, which names the free resources.
         """
         begin_s = time.monotonic()
-        warned = False
+        has_warned = False
         lanes_words = f"{counted(len(lanes), 'lane')}, {lanes[0].name} to {lanes[-1].name},"
         while not self._group.wait(_LOOK_S):
             waited_s = time.monotonic() - begin_s
@@ -181,8 +181,8 @@ class RayLauncher(Launcher):
                     ", or wait longer with ",
                     SettingName("ray_wait"),
                 )
-            if waited_s > _SAY_S and not warned:
-                warned = True
+            if waited_s > _SAY_S and not has_warned:
+                has_warned = True
                 sys.stderr.write(
                     f"warning: {lanes_words} wait for resources in Ray's cluster, up to {self._wait_s:.0f} s: "
                     f"{self._describe_free()}\n"

@@ -98,7 +98,7 @@ def _line(experiment_dir: Path, viewer: Viewer) -> bytes:
 
 def _last_words(experiment_dir: Path, viewer: Viewer) -> str:
     name = viewer.history.plan.experiment.name
-    ended = viewer.history.ended
+    end_event = viewer.history.ended
     if viewer.state == "finished":
         verdicts, _ = reported(experiment_dir, viewer.history)
         lines = [line for verdict in verdicts for line in verdict.lines]
@@ -108,6 +108,6 @@ def _last_words(experiment_dir: Path, viewer: Viewer) -> str:
     reason = ""
     if viewer.state == "stale":
         reason = ", because its coordinator is gone"
-    elif ended and ended.detail:
-        reason = f": {visible_line(ended.detail)}"
+    elif end_event and end_event.detail:
+        reason = f": {visible_line(end_event.detail)}"
     return f"{name}: {viewer.state}{reason}; `{shell_command('resume', experiment_dir)}` continues it"

@@ -92,9 +92,9 @@ def _note_quick_look(experiment: ResolvedExperiment, machine: Machine, lanes: Se
     if len(learners) < 2 or enough_count is None:
         return
     longer_estimate = estimate(msgspec.structs.replace(experiment, episodes=enough_count), lanes, machine)
-    trained = counted(experiment.episodes * experiment.n_envs, "episode")
+    episode_words = counted(experiment.episodes * experiment.n_envs, "episode")
     yield (
-        f"a quick look: a run trains on {trained}, so you compare early learning of {', '.join(learners)}. On "
+        f"a quick look: a run trains on {episode_words}, so you compare early learning of {', '.join(learners)}. On "
         f"{experiment.task}, rewards differ from about {ENOUGH_EPISODES} on: --episodes {enough_count}, "
         f"{duration(longer_estimate.duration_s)} here."
     )

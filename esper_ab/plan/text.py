@@ -84,13 +84,13 @@ def short_text(
 
 def _window(plan: Plan) -> str:
     """Return a sentence on an outcome over the end of training, and what it estimates; "" for an evaluation."""
-    asked = plan.experiment
-    if asked.outcome_over == "evaluation":
+    experiment = plan.experiment
+    if experiment.outcome_over == "evaluation":
         return ""
     kind = of_kind(plan.kind, NotesKind)
-    count = len(in_window(range(asked.episodes), asked.outcome_over))
-    part = f"the mean over the last {count} of {asked.episodes} {kind.episodes}"
-    return f"Outcome ({asked.outcome_over}): {part}; it estimates {kind.in_training}."
+    count = len(in_window(range(experiment.episodes), experiment.outcome_over))
+    part = f"the mean over the last {count} of {experiment.episodes} {kind.episodes}"
+    return f"Outcome ({experiment.outcome_over}): {part}; it estimates {kind.in_training}."
 
 
 def _devices(plan: Plan, machine: Machine) -> str:

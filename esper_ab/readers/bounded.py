@@ -22,7 +22,7 @@ def in_time(work: Callable[[], Result], interrupt: Callable[[], None], limit_s: 
     """
     results: list[Result] = []
     failures: list[BaseException] = []
-    ended = threading.Event()
+    end_event = threading.Event()
 
     def run() -> None:
         try:
@@ -30,17 +30,17 @@ def in_time(work: Callable[[], Result], interrupt: Callable[[], None], limit_s: 
         except BaseException as error:  # noqa: BLE001  raised in the caller's thread
             failures.append(error)
         finally:
-            ended.set()
+            end_event.set()
 
     threading.Thread(target=run, daemon=True).start()
     try:
-        is_on_time = ended.wait(min(limit_s, threading.TIMEOUT_MAX))
+        is_on_time = end_event.wait(min(limit_s, threading.TIMEOUT_MAX))
     except BaseException:
         interrupt()
         raise
     if not is_on_time:
         interrupt()
-        ended.wait(_GRACE_S)
+        end_event.wait(_GRACE_S)
         raise TimeoutError
     if failures:
         raise failures[0]

@@ -87,22 +87,22 @@ class CellColumns(Mapping[str, Sequence[object]]):
 
 
 def _distinct(cells: Sequence[object]) -> DistinctCells:
-    listed: Any = cells.tolist() if isinstance(cells, np.ndarray) else cells
-    types = {*map(type, listed)}
+    cell_list: Any = cells.tolist() if isinstance(cells, np.ndarray) else cells
+    types = {*map(type, cell_list)}
     try:
         if len(types) > 1 and not types <= _ALIKE:
-            codes, typed = numbered([*zip(map(type, listed), listed, strict=True)])
+            codes, typed = numbered([*zip(map(type, cell_list), cell_list, strict=True)])
             return DistinctCells(codes, [cell for _, cell in typed])
-        return DistinctCells(*numbered(listed))
+        return DistinctCells(*numbered(cell_list))
     except TypeError:  # a cell that cannot be hashed, such as a list
-        return DistinctCells(np.arange(len(listed)), listed)
+        return DistinctCells(np.arange(len(cell_list)), cell_list)
 
 
 def outcomes(columns: CellColumns, name: str, read: Callable[[object, int], float | None]) -> Floats:
     """Return the outcomes in a column, NaN for a lost run; `read` returns the one in a cell with this first row."""
-    plain = _plain_numbers(columns[name])
-    if plain is not None:
-        return plain
+    plain_numbers = _plain_numbers(columns[name])
+    if plain_numbers is not None:
+        return plain_numbers
     column = columns.distinct(name)
     values = [read(cell, row) for cell, row in column.with_first_rows()]
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)[column.codes]
@@ -121,8 +121,8 @@ def _plain_numbers(cells: Sequence[object]) -> Floats | None:
         if not _DIGITS.fullmatch(joined):
             return None
         try:
-            known = [text or "nan" for text in texts] if "" in texts else texts
-            numbers = np.fromiter(map(float, known), dtype=np.float64, count=len(texts))
+            written_texts = [text or "nan" for text in texts] if "" in texts else texts
+            numbers = np.fromiter(map(float, written_texts), dtype=np.float64, count=len(texts))
         except ValueError:
             return None
     if np.any(np.abs(numbers) > LARGEST_OUTCOME):

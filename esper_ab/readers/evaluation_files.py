@@ -43,10 +43,10 @@ def grouped_by_model(tables: Sequence[SourceTable]) -> tuple[list[SourceTable], 
     if len(models) > 1:
         return list(tables), tuple(_repeats(names, count) for names, count in logs.items() if count > 1)
     model = visible_line("".join(models), 60)
-    others = [
+    renamed_tables = [
         replace(table, roles={role: name for role, name in table.roles.items() if role != "group"}) for table in tables
     ]
-    return others, (f"All logs are of the model {model}, so the names of the files tell the groups.",)
+    return renamed_tables, (f"All logs are of the model {model}, so the names of the files tell the groups.",)
 
 
 def _repeats(names: Sequence[str], count: int) -> str:

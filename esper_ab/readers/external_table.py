@@ -68,13 +68,13 @@ def _observe_items(
     source: str,
     columns: CellColumns,
     row_numbers: Sequence[int],
-    used: Mapping[str, str],
+    used_names: Mapping[str, str],
     layout: ItemLayout,
 ) -> Observations:
     """Make observations from rows of items."""
 
     def place_of(index: int, column: str) -> str:
-        return locate(source, row_numbers[index], {"item": layout.item, **used}, column)
+        return locate(source, row_numbers[index], {"item": layout.item, **used_names}, column)
 
     def read(cell: object, column: str, index: int) -> str:
         name = read_name(cell, column, lambda: place_of(index, column))
@@ -82,16 +82,16 @@ def _observe_items(
             raise UsageError(f"{place_of(index, column)}: the name {MEAN!r} is reserved")
         return name
 
-    table = item_table(columns, used, layout, read, place_of)
-    used_columns = {*used.values(), layout.item, layout.cluster}
+    table = item_table(columns, used_names, layout, read, place_of)
+    used_columns = {*used_names.values(), layout.item, layout.cluster}
     table, crashed = without_crashed_items(source, columns, used_columns, table, row_numbers)
     return Observations(
         source=source,
         pair_column=layout.run if layout.run in PAIR_COLUMNS else "",
         rows=Runs.of(()),
-        outcome_column=used["outcome"],
-        run_column=used[layout.run] if layout.run else "",
-        notes=(*repeat_notes(columns, used, layout, table, row_numbers), *crashed),
+        outcome_column=used_names["outcome"],
+        run_column=used_names[layout.run] if layout.run else "",
+        notes=(*repeat_notes(columns, used_names, layout, table, row_numbers), *crashed),
         table=table,
     )
 
@@ -151,8 +151,8 @@ def _refuse_rows_of_runs(source: str, columns: Iterable[str], groups: Sequence[s
 
 def _check_unique(source: str, runs: Runs, names: Names, column: str) -> None:
     """Raise UsageError if two rows of one group and task have the same name; `names`: the name of each row."""
-    of_groups = runs.group.codes * len(runs.task.names) + runs.task.codes
-    keys = of_groups * len(names.names) + names.codes
+    cell_codes = runs.group.codes * len(runs.task.names) + runs.task.codes
+    keys = cell_codes * len(names.names) + names.codes
     if distinct(keys) == keys.size:
         return
     _, first_row, code = np.unique(keys, return_index=True, return_inverse=True)

@@ -50,11 +50,11 @@ def item_layout(
         return None
     run = _run_column(used_columns)
     distinct_runs, count = _runs(columns, used_columns, run)
-    below = rows == "items" or not run or distinct_runs < count
-    if "item" in used_columns and (item_is_named or below):
+    are_below_runs = rows == "items" or not run or distinct_runs < count
+    if "item" in used_columns and (item_is_named or are_below_runs):
         return ItemLayout(item=used_columns["item"], unit=unit_of(used_columns["item"]), run=run)
     item_names = [name for name in columns if names_items(name) and name not in used_columns.values()]
-    if item_names and below:
+    if item_names and are_below_runs:
         item = max(item_names, key=lambda name: len(columns.distinct(name).cells))
         cluster = "" if "cluster" in used_columns else _find_clusters(columns, item_names, item)
         return ItemLayout(item=item, unit=unit_of(item), run=run, cluster=cluster)
@@ -84,9 +84,9 @@ def _runs(columns: CellColumns, used_columns: Mapping[str, str], run: str) -> tu
     return columns.combinations(keys), len(columns[keys[0]])
 
 
-def _keys(used: Mapping[str, str], run: str) -> list[str]:
+def _keys(used_names: Mapping[str, str], run: str) -> list[str]:
     """Return the columns whose cells tell the runs apart."""
-    return [used[name] for name in ("group", run, "task") if name in used]
+    return [used_names[name] for name in ("group", run, "task") if name in used_names]
 
 
 def _find_clusters(columns: CellColumns, item_names: Sequence[str], item: str) -> str:

@@ -14,37 +14,39 @@ from esper_ab.verdict.item_table import ItemTable
 
 def repeat_notes(
     columns: Mapping[str, Sequence[object]],
-    used: Mapping[str, str],
+    used_names: Mapping[str, str],
     layout: ItemLayout,
     table: ItemTable,
     row_numbers: Sequence[int],
 ) -> tuple[str, ...]:
     """Return a note if runs have several rows of an item that no column tells apart, such as an epoch; else nothing."""
-    if not layout.item or "repeat" in used:
+    if not layout.item or "repeat" in used_names:
         return ()
     cell = ((table.group * len(table.runs) + table.run) * len(table.tasks) + table.task) * len(table.items) + table.item
     if distinct(cell) == cell.size:
         return ()
-    _, first, of_row, rows = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
-    repeated = np.flatnonzero(rows[of_row] > 1)
-    if _told_apart(columns, {*used.values(), layout.item, layout.cluster}, of_row, repeated):
+    _, first_rows, cell_of_row, rows = np.unique(cell, return_index=True, return_inverse=True, return_counts=True)
+    repeated_rows = np.flatnonzero(rows[cell_of_row] > 1)
+    if _told_apart(columns, {*used_names.values(), layout.item, layout.cluster}, cell_of_row, repeated_rows):
         return ()
-    later = repeated[repeated != first[of_row[repeated]]]
-    earliest = int(later[0])
-    example = f"row {row_numbers[earliest]} that of row {row_numbers[int(first[of_row[earliest]])]}"
+    later_rows = repeated_rows[repeated_rows != first_rows[cell_of_row[repeated_rows]]]
+    earliest_row = int(later_rows[0])
+    example = f"row {row_numbers[earliest_row]} that of row {row_numbers[int(first_rows[cell_of_row[earliest_row]])]}"
     unit = table.unit
-    have = "has" if later.size == 1 else "have"
+    verb = "has" if later_rows.size == 1 else "have"
     return (
-        f"{counted(later.size, 'row')} {have} the {unit} of an earlier row of the same run ({example}), and no column "
-        f"numbers repeats: the outcomes of a {unit} are averaged; remove the rows if they are copies.",
+        f"{counted(later_rows.size, 'row')} {verb} the {unit} of an earlier row of the same run ({example}), and no "
+        f"column numbers repeats: the outcomes of a {unit} are averaged; remove the rows if they are copies.",
     )
 
 
-def _told_apart(columns: Mapping[str, Sequence[object]], used: set[str], cell: Ints, rows: Ints) -> bool:
-    """True if a column that is not `used` has different values in all `rows` of a cell."""
+def _told_apart(columns: Mapping[str, Sequence[object]], used_columns: set[str], cell: Ints, rows: Ints) -> bool:
+    """True if a column that is not among `used_columns` has different values in all `rows` of a cell."""
     places = rows.tolist()
     of_cell = cell[rows].tolist()
     for name, values in columns.items():
-        if name not in used and len(set(zip(of_cell, (str(values[at]) for at in places), strict=True))) == len(places):
+        if name not in used_columns and len(
+            set(zip(of_cell, (str(values[row]) for row in places), strict=True))
+        ) == len(places):
             return True
     return False

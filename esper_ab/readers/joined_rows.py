@@ -52,74 +52,81 @@ def join_rows(
     source: str, named_tables: Sequence[NamedTable], rules: ReadingRules, notes: tuple[str, ...]
 ) -> LongTable:
     """Join the tables. Raises UsageError if they are invalid or do not belong together."""
-    paths = [named.path for named in named_tables]
-    tables = [named.table for named in named_tables]
+    paths = [named_table.path for named_table in named_tables]
+    tables = [named_table.table for named_table in named_tables]
     of_models = all(map(name_models, tables)) and not rules.runs
     reading: tuple[str, ...] = ()
     if of_models:
         tables, reading = grouped_by_model(tables)
     roles = [roles_of(table, rules.names) for table in tables]
     _check_same_columns(tables, roles)
-    with_groups = all("group" in of_table for of_table in roles)
-    with_seeds = all({*of_table} & {*PAIR_COLUMNS, "run"} for of_table in roles)
-    of_paths = {path: RunName() for path in paths}
+    with_groups = all("group" in table_roles for table_roles in roles)
+    with_seeds = all({*table_roles} & {*PAIR_COLUMNS, "run"} for table_roles in roles)
+    name_by_path = {path: RunName() for path in paths}
     name_lines: tuple[str, ...] = ()
     if rules.runs or not (with_groups and (with_seeds or of_models)):
-        used, names = names_of_paths(source, list(of_paths), rules.runs, seeds=not with_seeds, groups=not with_groups)
-        of_paths = dict(zip(of_paths, names, strict=True))
-        name_lines = show_names(used, names)
-    metrics, of_tasks = _metrics(source, tables, rules.names.get("outcome", roles[0].get("outcome", "")))
+        readings, names = names_of_paths(
+            source, list(name_by_path), rules.runs, seeds=not with_seeds, groups=not with_groups
+        )
+        name_by_path = dict(zip(name_by_path, names, strict=True))
+        name_lines = show_names(readings, names)
+    metrics, metric_lines = _metrics(source, tables, rules.names.get("outcome", roles[0].get("outcome", "")))
     parts = [
-        _TableOfRun(table, of_table, of_paths[path], metric)
-        for table, of_table, path, metric in zip(tables, roles, paths, metrics, strict=True)
+        _TableOfRun(table, table_roles, name_by_path[path], metric)
+        for table, table_roles, path, metric in zip(tables, roles, paths, metrics, strict=True)
     ]
     metric = _OUTCOME
     if len({*metrics}) == 1:
         metric = metrics[0]
     joined = _joined(source, parts, metric)
-    our_names = {ours: ours for ours in joined.columns if ours in IN_ROWS} | {"outcome": metric}
-    reduced = one_row_per_run(joined, our_names, rules.steps)
+    our_names = {our_column: our_column for our_column in joined.columns if our_column in IN_ROWS} | {"outcome": metric}
+    reduced_table = one_row_per_run(joined, our_names, rules.steps)
     return LongTable(
         source=source,
-        columns={name: list(cells) for name, cells in reduced.table.columns.items()},
-        row_numbers=reduced.table.row_numbers,
+        columns={name: list(cells) for name, cells in reduced_table.table.columns.items()},
+        row_numbers=reduced_table.table.row_numbers,
         metric=metric,
-        reading=(*reading, *of_tasks, *reduced.reading),
-        notes=tuple(dict.fromkeys((*notes, *(note for table in tables for note in table.notes), *reduced.notes))),
+        reading=(*reading, *metric_lines, *reduced_table.reading),
+        notes=tuple(dict.fromkeys((*notes, *(note for table in tables for note in table.notes), *reduced_table.notes))),
         name_lines=name_lines,
     )
 
 
-def _metrics(source: str, tables: Sequence[SourceTable], named: str) -> tuple[list[str], tuple[str, ...]]:
+def _metrics(source: str, tables: Sequence[SourceTable], named_metric: str) -> tuple[list[str], tuple[str, ...]]:
     """Return the outcome of each table, and a sentence if tasks have different ones, as formats of benchmarks say."""
-    metric = metric_of(source, tables, named)
+    metric = metric_of(source, tables, named_metric)
     metrics = []
     for table in tables:
-        has_own_metric = not named and metric not in table.columns and bool(table.outcomes)
+        has_own_metric = not named_metric and metric not in table.columns and bool(table.outcomes)
         metrics.append(table.outcomes[0] if has_own_metric else metric)
     if len({*metrics}) == 1:
         return metrics, ()
-    of_tasks = {}
-    for table, chosen in zip(tables, metrics, strict=True):
+    words_by_task = {}
+    for table, chosen_metric in zip(tables, metrics, strict=True):
         for task in dict.fromkeys(map(cell_text, table.column("task") or [str(table.file)])):
-            of_tasks[task] = f'"{chosen}" of {task}'
-    return metrics, (f"The outcome is {visible_line(listed(list(of_tasks.values())), 200)}.",)
+            words_by_task[task] = f'"{chosen_metric}" of {task}'
+    return metrics, (f"The outcome is {visible_line(listed(list(words_by_task.values())), 200)}.",)
 
 
 def _check_same_columns(tables: Sequence[SourceTable], roles: Sequence[Mapping[str, str]]) -> None:
     """Raise UsageError if a column that tells what a row is, such as its task, is not in every table."""
-    names = [dict(of_table) for of_table in roles]
-    for table, of_table in zip(tables, names, strict=True):
-        of_table |= {name: name for name in item_columns(table, of_table)}
-    words = dict.fromkeys(ours for of_table in names for ours in of_table if ours in IN_ROWS or ours == of_table[ours])
-    for ours in words:
-        having = [place for place, of_table in enumerate(names) if ours in of_table]
-        if 0 < len(having) < len(tables) and ours != "outcome":
-            lacking = next(place for place in range(len(tables)) if place not in having)
-            name = names[having[0]][ours]
+    names = [dict(table_names) for table_names in roles]
+    for table, table_names in zip(tables, names, strict=True):
+        table_names |= {name: name for name in item_columns(table, table_names)}
+    words = dict.fromkeys(
+        our_name
+        for table_names in names
+        for our_name in table_names
+        if our_name in IN_ROWS or our_name == table_names[our_name]
+    )
+    for our_name in words:
+        tables_with = [place for place, table_names in enumerate(names) if our_name in table_names]
+        if 0 < len(tables_with) < len(tables) and our_name != "outcome":
+            table_without = next(place for place in range(len(tables)) if place not in tables_with)
+            name = names[tables_with[0]][our_name]
             raise UsageError(
-                f"{tables[having[0]].file} has a column {name!r} and {tables[lacking].file} has none, so their rows "
-                "cannot be put into one table"
+                f"{tables[tables_with[0]].file} has a column {name!r} and {tables[table_without].file} has none, so "
+                "their rows cannot be put into one table"
             )
 
 
@@ -128,8 +135,8 @@ def _joined(source: str, parts: Sequence[_TableOfRun], metric: str) -> SourceTab
     columns: dict[str, list[Any]] = {}
     rows = 0
     for part in parts:
-        for ours, cells in _cells(part, metric).items():
-            columns.setdefault(ours, [""] * rows).extend(cells)
+        for our_name, cells in _cells(part, metric).items():
+            columns.setdefault(our_name, [""] * rows).extend(cells)
         rows += len(part.table.row_numbers)
         for cells in columns.values():
             cells += [""] * (rows - len(cells))
@@ -142,12 +149,12 @@ def _cells(part: _TableOfRun, metric: str) -> dict[str, list[Any]]:
     roles = part.roles
     count = len(table.row_numbers)
     cells: dict[str, list[Any]] = {}
-    for ours in IN_ROWS:
-        if text := getattr(part.name, ours, ""):
-            cells[ours] = [text] * count
-    for ours, theirs in roles.items():
-        if name := _joined_name(ours, theirs):
-            cells[name] = list(table.columns[theirs])
+    for our_name in IN_ROWS:
+        if text := getattr(part.name, our_name, ""):
+            cells[our_name] = [text] * count
+    for our_name, their_name in roles.items():
+        if name := _joined_name(our_name, their_name):
+            cells[name] = list(table.columns[their_name])
     if "seed" in cells:
         cells.pop("run", None)
     elif "run" not in cells:  # one run of a group in each file
@@ -162,13 +169,13 @@ def _cells(part: _TableOfRun, metric: str) -> dict[str, list[Any]]:
     return cells
 
 
-def _joined_name(ours: str, theirs: str) -> str:
+def _joined_name(our_name: str, their_name: str) -> str:
     """Return the name in the joined table of a column with a role; "" if it has none there."""
-    if ours in PAIR_COLUMNS:
+    if our_name in PAIR_COLUMNS:
         return "seed"
-    if ours == "item" and names_items(theirs):
-        return theirs
-    return ours if ours in IN_ROWS else ""
+    if our_name == "item" and names_items(their_name):
+        return their_name
+    return our_name if our_name in IN_ROWS else ""
 
 
 def _state_column(table: SourceTable) -> str:
@@ -184,8 +191,8 @@ def _values(part: _TableOfRun, *, with_steps: bool) -> list[float | None]:
     if with_steps:
         numbers = logged_numbers(table, metric).tolist()
         return [None if math.isnan(number) else number for number in numbers]
-    where = f"{table.file}, row "
+    place_words = f"{table.file}, row "
     return [
-        outcome_of(cell, f"{where}{row}, column {metric}")
+        outcome_of(cell, f"{place_words}{row}, column {metric}")
         for cell, row in zip(table.columns[metric], table.row_numbers, strict=True)
     ]

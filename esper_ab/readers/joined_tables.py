@@ -63,15 +63,15 @@ def join_tables(paths: Sequence[Path], files: Sequence[SourceFile], rules: Readi
         RunValues(name.group, label_of(name), _series(run, metric), run.tables[0].window, run.tables[0].row)
         for run, name in zip(runs, run_names, strict=True)
     ]
-    taken = outcomes_at(values, rules.steps, metric)
+    step_outcomes = outcomes_at(values, rules.steps, metric)
     first_table = tables[0]
     return LongTable(
         source=source,
-        columns=columns_of_runs(run_names, metric, taken.outcomes),
+        columns=columns_of_runs(run_names, metric, step_outcomes.outcomes),
         row_numbers=range(1, len(runs) + 1),
         metric=metric,
-        reading=(taken.how,),
-        notes=(*notes, *taken.notes, *dict.fromkeys(note for table in tables for note in table.notes)),
+        reading=(step_outcomes.how,),
+        notes=(*notes, *step_outcomes.notes, *dict.fromkeys(note for table in tables for note in table.notes)),
         name_lines=show_names(used_pattern, run_names),
         better=first_table.better if metric in first_table.outcomes[:1] else "",
     )

@@ -97,13 +97,13 @@ def refuse_joint(directory: Path, command: str, *, by_task: bool = False) -> Non
     if not is_joint(directory):
         return
     joint_experiment = read_joint(directory)
-    whole = f"{directory} holds {len(joint_experiment.parts)} experiments with one answer"
+    parts_words = f"{directory} holds {len(joint_experiment.parts)} experiments with one answer"
     folders = [directory / part.folder for part in joint_experiment.parts]
     if by_task:
         named_parts = shlex.join(
             f"{part.name}={folder}" for part, folder in zip(joint_experiment.parts, folders, strict=True)
         )
-        raise UsageError(f"{whole}; {command} takes them by name: {named_parts}")
+        raise UsageError(f"{parts_words}; {command} takes them by name: {named_parts}")
     running_folders = {folder for folder in folders if folder.is_dir() and holder(folder) is not None}
     folder_words = ", ".join(f"{folder} (running)" if folder in running_folders else str(folder) for folder in folders)
-    raise UsageError(f"{whole}; {command} takes one at a time: {folder_words}")
+    raise UsageError(f"{parts_words}; {command} takes one at a time: {folder_words}")

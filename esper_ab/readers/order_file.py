@@ -173,16 +173,16 @@ def _departures(plan: AnalysisPlan, rows: Sequence[_Row]) -> Iterator[str]:
 
 def _lost(rows: Sequence[_Row]) -> list[int]:
     """Return the trials without an outcome or without a row before the last one that has an outcome."""
-    filled = {row.trial for row in rows if row.outcome is not None}
-    return [trial for trial in range(1, max(filled)) if trial not in filled]
+    filled_trials = {row.trial for row in rows if row.outcome is not None}
+    return [trial for trial in range(1, max(filled_trials)) if trial not in filled_trials]
 
 
 def _listed(trials: Sequence[int]) -> str:
     trials_words = ", ".join(map(str, sorted(trials)[:_SHOWN]))
     if len(trials) == 1:
         return f"trial {trials_words}"
-    others_words = f" and {len(trials) - _SHOWN} more" if len(trials) > _SHOWN else ""
-    return f"{counted(len(trials), 'trial')} ({trials_words}{others_words})"
+    rest_words = f" and {len(trials) - _SHOWN} more" if len(trials) > _SHOWN else ""
+    return f"{counted(len(trials), 'trial')} ({trials_words}{rest_words})"
 
 
 def _observed(plan: AnalysisPlan, source: str, rows: Sequence[_Row]) -> Iterator[Observation]:

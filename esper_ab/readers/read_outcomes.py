@@ -90,12 +90,12 @@ def _read_single_table(table: SourceTable, reading_rules: ReadingRules, *, gener
     if reading_rules.control:
         check_control(source, table.columns, roles, reading_rules.control, reading_rules.rows)
     names = dict(reading_rules.names) | of_format(table, roles, reading_rules.names)
-    names, chosen = _add_outcome(table, roles, names)
-    reduced = one_row_per_run(table, roles_of(table, names), reading_rules.steps)
-    table = reduced.table
+    names, outcome_lines = _add_outcome(table, roles, names)
+    reduced_table = one_row_per_run(table, roles_of(table, names), reading_rules.steps)
+    table = reduced_table.table
     observations = observations_of(source, _lists(table), table.row_numbers, names, rows=reading_rules.rows)
-    observations = _add_reading(observations, reduced.reading or chosen)
-    return Outcomes(_add_notes(observations, (*notes, *reduced.notes)), name_lines)
+    observations = _add_reading(observations, reduced_table.reading or outcome_lines)
+    return Outcomes(_add_notes(observations, (*notes, *reduced_table.notes)), name_lines)
 
 
 def _add_outcome(

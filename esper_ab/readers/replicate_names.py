@@ -30,7 +30,7 @@ def one_name_per_replicate(replicates: Names, column: str) -> tuple[Names, tuple
     named_spellings = [
         f"{listed(ambiguous_names[key])} are one {column}" for key in list(ambiguous_names)[:_MOST_NAMED]
     ]
-    others_words = ""
+    rest_words = ""
     if len(ambiguous_names) > _MOST_NAMED:
-        others_words = f", and likewise {len(ambiguous_names) - _MOST_NAMED} more"
-    return renamed_rows, (f"{'; '.join(named_spellings)}{others_words}.",)
+        rest_words = f", and likewise {len(ambiguous_names) - _MOST_NAMED} more"
+    return renamed_rows, (f"{'; '.join(named_spellings)}{rest_words}.",)

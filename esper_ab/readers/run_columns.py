@@ -83,13 +83,13 @@ def long_of_columns(table: SourceTable, columns: RunColumns, pattern: str, rule:
         for name, column in zip(names, columns.names, strict=True)
     ]
     metric = columns.metric or "outcome"
-    taken = outcomes_at(runs, rule, metric)
+    step_outcomes = outcomes_at(runs, rule, metric)
     return LongTable(
         source=str(table.file),
-        columns=columns_of_runs(names, metric, taken.outcomes),
+        columns=columns_of_runs(names, metric, step_outcomes.outcomes),
         row_numbers=range(1, len(names) + 1),
         metric=metric,
-        reading=(taken.how,),
-        notes=(*table.notes, *taken.notes),
+        reading=(step_outcomes.how,),
+        notes=(*table.notes, *step_outcomes.notes),
         name_lines=show_names(used_pattern, names),
     )

@@ -22,20 +22,20 @@ _WITH_EXCEPTIONS = ("task", "cluster", "order")  # columns in which some names m
 
 
 def run_rows(
-    source: str, columns: CellColumns, used: Mapping[str, str], pair_column: str, row_numbers: Sequence[int]
+    source: str, columns: CellColumns, used_names: Mapping[str, str], pair_column: str, row_numbers: Sequence[int]
 ) -> Runs:
-    """Return a run per row. `used`: our name of a column -> the source's; `pair_column`: ours.
+    """Return a run per row. `used_names`: our name of a column -> the source's; `pair_column`: ours.
 
     Raises UsageError for the invalid cell that comes first, row by row.
     """
-    reader = _Reader(source, columns, used, row_numbers)
+    reader = _Reader(source, columns, used_names, row_numbers)
     task = reader.names("task")
     cluster = reader.names("cluster")
     order = reader.names("order")
     group = reader.names("group")
     replicate = reader.names(pair_column)
     run = reader.names("run")
-    value = outcomes(columns, used["outcome"], reader.outcome)
+    value = outcomes(columns, used_names["outcome"], reader.outcome)
     reader.refuse_first()
     return replace(
         Runs.with_outcomes(group, replicate, value),
@@ -50,10 +50,12 @@ def run_rows(
 class _Reader:
     """Reads columns one after the other, and knows which invalid cell comes first, row by row."""
 
-    def __init__(self, source: str, columns: CellColumns, used: Mapping[str, str], row_numbers: Sequence[int]) -> None:
+    def __init__(
+        self, source: str, columns: CellColumns, used_names: Mapping[str, str], row_numbers: Sequence[int]
+    ) -> None:
         self._source = source
         self._columns = columns
-        self._used = used
+        self._used = used_names
         self._row_numbers = row_numbers
         self._invalid_row = len(row_numbers)
         self._refusal: UsageError | None = None
@@ -63,8 +65,8 @@ class _Reader:
         if column not in self._used:
             return Names.same("", len(self._row_numbers))
         cells = self._columns.distinct(self._used[column])
-        if column not in _WITH_EXCEPTIONS and (plain := cells.plain_names(LONGEST_NAME)) is not None:
-            return plain  # the usual case, told without a look at each cell
+        if column not in _WITH_EXCEPTIONS and (plain_names := cells.plain_names(LONGEST_NAME)) is not None:
+            return plain_names  # the usual case, told without a look at each cell
         return cells.names(lambda cell, row: self._unless_later(row, lambda: self._name(cell, column, row), ""))
 
     def outcome(self, cell: object, row: int) -> float | None:

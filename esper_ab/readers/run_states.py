@@ -44,14 +44,14 @@ def without_crashed(
         return runs, ()
     _refuse_running(source, states, runs.row)
     crashed = states.of_rows.among(_LOST)
-    without = replace(runs, value=np.where(crashed, np.nan, runs.value))
+    remaining_runs = replace(runs, value=np.where(crashed, np.nan, runs.value))
     if runs.lost[crashed].all():
-        return without, ()
-    return without, (_note(states, runs.group.of_rows(np.flatnonzero(crashed))),)
+        return remaining_runs, ()
+    return remaining_runs, (_note(states, runs.group.of_rows(np.flatnonzero(crashed))),)
 
 
 def without_crashed_items(
-    source: str, columns: CellColumns, used: Collection[str], table: ItemTable, row_numbers: Sequence[int]
+    source: str, columns: CellColumns, used_columns: Collection[str], table: ItemTable, row_numbers: Sequence[int]
 ) -> tuple[ItemTable, tuple[str, ...]]:
     """Return the table of items, in which crashed runs have no scores, and a note that says so.
 
@@ -59,13 +59,13 @@ def without_crashed_items(
     failed; neither is a state if no column names runs. The table is then unchanged. Raises UsageError if a run has not
     ended.
     """
-    states = _states(columns, used)
+    states = _states(columns, used_columns)
     if states is None or table.runs == ("",):
         return table, ()
     run = table.group * len(table.runs) + table.run
     state = states.of_rows.codes
-    runs, first, of_row = np.unique(run, return_index=True, return_inverse=True)
-    if not np.array_equal(state, state[first][of_row]):
+    runs, first_rows, run_of_row = np.unique(run, return_index=True, return_inverse=True)
+    if not np.array_equal(state, state[first_rows][run_of_row]):
         return table, ()
     _refuse_running(source, states, row_numbers)
     crashed = states.of_rows.among(_LOST)
@@ -76,8 +76,8 @@ def without_crashed_items(
     return replace(table, score=np.where(crashed, np.nan, table.score)), (_note(states, groups),)
 
 
-def _states(columns: CellColumns, used: Collection[str]) -> _States | None:
-    name = next((name for name in columns if name.strip().lower() in _COLUMNS and name not in used), "")
+def _states(columns: CellColumns, used_columns: Collection[str]) -> _States | None:
+    name = next((name for name in columns if name.strip().lower() in _COLUMNS and name not in used_columns), "")
     if name not in columns:
         return None
     states = columns.distinct(name).names(lambda cell, _: str(cell).strip().lower())
@@ -87,9 +87,9 @@ def _states(columns: CellColumns, used: Collection[str]) -> _States | None:
 
 
 def _refuse_running(source: str, states: _States, row_numbers: Sequence[int] | Ints) -> None:
-    running = np.flatnonzero(states.of_rows.among(_RUNNING))
-    if running.size:
-        row = int(running[0])
+    running_rows = np.flatnonzero(states.of_rows.among(_RUNNING))
+    if running_rows.size:
+        row = int(running_rows[0])
         raise UsageError(
             f"{source}, row {row_numbers[row]}, column {states.name}: the run is {states.of_rows[row]}, so its outcome "
             "is not final; remove the row, or export the table again when the run has ended"

@@ -142,15 +142,15 @@ def _views(measures: TaskMeasures) -> str:
     """Return views.sql with a column per declared measure, and the outcome under its second name, if it has one."""
     text = resources.files("esper_ab.readers").joinpath("views.sql").read_text(encoding="utf-8")
     quoted_names = [f'"{name}"' for name in measures.names]
-    filled = {"{second}": "", "{means}": "", "{fields}": "", "{keys}": ""}
+    columns_by_token = {"{second}": "", "{means}": "", "{fields}": "", "{keys}": ""}
     if second_name := _SECOND_NAMES.get(measures.outcome.name):
-        filled["{second}"] = f",\n    list_avg([e.outcome for e in r.envs]) AS {second_name}"
+        columns_by_token["{second}"] = f",\n    list_avg([e.outcome for e in r.envs]) AS {second_name}"
     if quoted_names:
         means = [f",\n    list_avg([e.measures.{name} for e in r.envs]) AS {name}" for name in quoted_names]
-        filled["{means}"] = "".join(means)
-        filled["{fields}"] = f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted_names)})"
-        filled["{keys}"] = f', "measures": {json.dumps(dict.fromkeys(measures.names, "DOUBLE"))}'
-    for token, columns in filled.items():
+        columns_by_token["{means}"] = "".join(means)
+        columns_by_token["{fields}"] = f", measures STRUCT({', '.join(f'{name} DOUBLE' for name in quoted_names)})"
+        columns_by_token["{keys}"] = f', "measures": {json.dumps(dict.fromkeys(measures.names, "DOUBLE"))}'
+    for token, columns in columns_by_token.items():
         text = text.replace(token, columns)
     return text
 

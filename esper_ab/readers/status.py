@@ -95,10 +95,10 @@ def status_of(experiment_dir: Path, loaded_journal: Loaded) -> Status:
 
 
 def _run_status(name: str, run: RunHistory, experiment_state: ExperimentState) -> RunStatus:
-    stopped = experiment_state != "running" and run.state in _AT_WORK
+    has_stopped = experiment_state != "running" and run.state in _AT_WORK
     return RunStatus(
         name=name,
-        state="stopped" if stopped else run.state,
+        state="stopped" if has_stopped else run.state,
         device=run.ref.device,
         episodes=len(run.columns),
         of_episodes=run.spec.episodes,

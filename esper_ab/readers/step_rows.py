@@ -57,12 +57,12 @@ def one_row_per_run(table: SourceTable, roles: Mapping[str, str], rule: StepRule
     values = [
         RunValues(run.group, run.label, series_of(_part(table, run.places, metric, step), metric)) for run in runs
     ]
-    taken = outcomes_at(values, rule, metric)
+    step_outcomes = outcomes_at(values, rule, metric)
     last_places = [run.places[-1] for run in runs]
     columns: dict[str, Cells] = {name: [cells[place] for place in last_places] for name, cells in table.columns.items()}
-    columns[metric] = taken.outcomes
+    columns[metric] = step_outcomes.outcomes
     row_numbers = [table.row_numbers[place] for place in last_places]
-    return Reduced(replace(table, columns=columns, row_numbers=row_numbers), (taken.how,), taken.notes)
+    return Reduced(replace(table, columns=columns, row_numbers=row_numbers), (step_outcomes.how,), step_outcomes.notes)
 
 
 def step_column_of(table: SourceTable, roles: Mapping[str, str]) -> str:
@@ -83,10 +83,10 @@ def item_columns(table: SourceTable, roles: Mapping[str, str]) -> list[str]:
     """Return the columns without a role that are called like items, and their epochs; [] if there is a step."""
     if step_column_of(table, roles):
         return []
-    others = [name for name in table.columns if name not in roles.values()]
-    items = [name for name in others if names_items(name)]
+    other_columns = [name for name in table.columns if name not in roles.values()]
+    items = [name for name in other_columns if names_items(name)]
     if items or "item" in roles:
-        items += [name for name in others if _is_repeat(name)]
+        items += [name for name in other_columns if _is_repeat(name)]
     return items
 
 

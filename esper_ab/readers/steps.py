@@ -103,23 +103,25 @@ def outcomes_at(runs: Sequence[RunValues], rule: StepRule, metric: str) -> StepO
             values.append(None)
         else:
             values.append(_outcome(run, rule))
-    known = [place for place in range(len(runs)) if values[place] is not None]
-    diverged = [place for place in known if not math.isfinite(values[place] or 0.0)]
-    if diverged and diverged == known and any(np.isfinite(run.series.values).any() for run in runs):
+    known_places = [place for place in range(len(runs)) if values[place] is not None]
+    diverged = [place for place in known_places if not math.isfinite(values[place] or 0.0)]
+    if diverged and diverged == known_places and any(np.isfinite(run.series.values).any() for run in runs):
         return outcomes_at([_finite(run) for run in runs], rule, metric)
     for place in diverged:
         values[place] = None
     notes = _lost_notes(runs, last_steps, sorted(early), diverged, rule)
     if not rule.given:
         notes += _different_ends(runs, last_steps, early)
-    return StepOutcomes(values, _how(runs, [last_steps[place] for place in known], rule, metric), tuple(notes))
+    return StepOutcomes(values, _how(runs, [last_steps[place] for place in known_places], rule, metric), tuple(notes))
 
 
 def _finite(run: RunValues) -> RunValues:
     """Return the run without values that are not finite."""
-    kept = np.flatnonzero(np.isfinite(run.series.values))
-    rows = [run.series.row_numbers[place] for place in kept.tolist()]
-    return replace(run, series=Series(run.series.name, run.series.steps[kept], run.series.values[kept], rows))
+    kept_places = np.flatnonzero(np.isfinite(run.series.values))
+    rows = [run.series.row_numbers[place] for place in kept_places.tolist()]
+    return replace(
+        run, series=Series(run.series.name, run.series.steps[kept_places], run.series.values[kept_places], rows)
+    )
 
 
 def _lost_notes(
@@ -128,20 +130,20 @@ def _lost_notes(
     """Name the runs that are lost, and say why."""
     notes = []
     if early:
-        named = _some([f"{runs[place].label} at {_number(lasts[place])}" for place in early])
+        run_words = _some([f"{runs[place].label} at {_number(lasts[place])}" for place in early])
         end = f"before step {_number(rule.at)}" if rule.at is not None else "long before the others of their group"
-        notes.append(f"Lost, because they ended {end}: {named}.")
+        notes.append(f"Lost, because they ended {end}: {run_words}.")
     if diverged:
-        named = _some([runs[place].label for place in diverged])
-        notes.append(f"Lost, because a value that counts is not a finite number: {named}.")
+        run_words = _some([runs[place].label for place in diverged])
+        notes.append(f"Lost, because a value that counts is not a finite number: {run_words}.")
     return notes
 
 
 def _some(labels: Sequence[str]) -> str:
-    named = list(labels[:_MOST_NAMED])
+    named_labels = list(labels[:_MOST_NAMED])
     if len(labels) > _MOST_NAMED:
-        named.append(f"{len(labels) - _MOST_NAMED} more")
-    return listed(named)
+        named_labels.append(f"{len(labels) - _MOST_NAMED} more")
+    return listed(named_labels)
 
 
 def _ended_early(runs: Sequence[RunValues], last_steps: Sequence[float], rule: StepRule) -> set[int]:
@@ -187,8 +189,8 @@ def _how(runs: Sequence[RunValues], lasts: Sequence[float], rule: StepRule, metr
         step = f"step {high}" if low == high else f"steps {low} to {high}"
     episodes = any(run.row == "episode" for run in runs)
     if count == 1:
-        last = f"the {name} of its last episode" if episodes else f"its last {name}"
-        return f"The outcome of a run is {last}{', at ' if step else ''}{step}."
+        value_words = f"the {name} of its last episode" if episodes else f"its last {name}"
+        return f"The outcome of a run is {value_words}{', at ' if step else ''}{step}."
     fewest = min((len(run.series.values) for run in runs if len(run.series.values)), default=count)
     fewer = f"; runs with fewer, down to {fewest}, count with all" if fewest < count else ""
     if episodes:

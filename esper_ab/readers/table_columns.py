@@ -59,31 +59,33 @@ def choose_columns(
 
 
 def check_control(
-    source: str, columns: Mapping[str, Cells], used: Mapping[str, str], control: str, rows: str | None
+    source: str, columns: Mapping[str, Cells], used_names: Mapping[str, str], control: str, rows: str | None
 ) -> None:
     """Raise UsageError if no column is that of groups, and none is called like `control`, a group.
 
-    `used` and `rows` are as in `choose_columns`. The message names the column of text that has the control, if it is
-    the only one.
+    `used_names` and `rows` are as in `choose_columns`. The message names the column of text that has the control, if it
+    is the only one.
     """
-    if "group" in used or control in columns:
+    if "group" in used_names or control in columns:
         return
-    others = [column for column in columns if column not in used.values()]
-    missing = _find_missing(used, others, rows)
-    holding = [column for column in others if not are_numbers(columns[column]) and control in columns[column]]
-    if len(holding) != 1:
-        raise UsageError(*_explain_missing(source, columns, missing))
-    message = _explain_missing(source, columns, missing, group=holding[0])
-    raise UsageError(*message, f" ({control} is in column {holding[0]})")
+    other_columns = [column for column in columns if column not in used_names.values()]
+    missing_names = _find_missing(used_names, other_columns, rows)
+    columns_with_control = [
+        column for column in other_columns if not are_numbers(columns[column]) and control in columns[column]
+    ]
+    if len(columns_with_control) != 1:
+        raise UsageError(*_explain_missing(source, columns, missing_names))
+    message = _explain_missing(source, columns, missing_names, group=columns_with_control[0])
+    raise UsageError(*message, f" ({control} is in column {columns_with_control[0]})")
 
 
-def _find_missing(used: Mapping[str, str], others: Sequence[str], rows: str | None) -> list[str]:
-    """Return our names of the columns that are needed and that no column has; `others` have names of their own."""
-    items = "item" in used or rows == "items" or any(map(names_items, others))
-    pairs_known = any(column in used for column in PAIR_COLUMNS)
-    runs_known = pairs_known or "run" in used or (items and rows != "runs")
+def _find_missing(used_names: Mapping[str, str], other_columns: Sequence[str], rows: str | None) -> list[str]:
+    """Return our names of the needed columns that no column has; `other_columns` have names of their own."""
+    items = "item" in used_names or rows == "items" or any(map(names_items, other_columns))
+    pairs_known = any(column in used_names for column in PAIR_COLUMNS)
+    runs_known = pairs_known or "run" in used_names or (items and rows != "runs")
     needed_columns = ("group", "outcome") if runs_known else ("group", "outcome", "seed")
-    return [name for name in needed_columns if name not in used]
+    return [name for name in needed_columns if name not in used_names]
 
 
 def _explain_missing(
@@ -94,8 +96,8 @@ def _explain_missing(
     `group`: the column of groups, if it is known.
     """
     missing_words = " or ".join(map(repr, missing_columns))
-    known = {"group": group}
-    option = SettingName("columns", {name: known.get(name, "NAME") for name in missing_columns})
+    known_names = {"group": group}
+    option = SettingName("columns", {name: known_names.get(name, "NAME") for name in missing_columns})
     remedy = ""
     if "seed" in missing_columns:
         remedy = (

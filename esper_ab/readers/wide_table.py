@@ -57,18 +57,18 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
     are no groups. Raises UsageError for the curves of a chart of W&B, whose rows are steps.
     """
     if curves := [name for name in columns if {f"{name}__MIN", f"{name}__MAX"} <= {*columns}]:
-        others_words = ""
+        rest_words = ""
         if len(curves) > 1:
-            others_words = f" and {len(curves) - 1} more"
+            rest_words = f" and {len(curves) - 1} more"
         raise UsageError(
             f"{source}: it has the curves of a chart of W&B, a column per run "
-            f"({visible_line(curves[0], 60)}{others_words}) "
+            f"({visible_line(curves[0], 60)}{rest_words}) "
             "and a row per step; needed is a row per run, with the columns group, seed and outcome"
         )
-    named = {name: cells for name, cells in columns.items() if name not in _INDEX}
-    if any(names_items(name) or _are_texts(cells) for name, cells in named.items()):
+    cells_by_name = {name: cells for name, cells in columns.items() if name not in _INDEX}
+    if any(names_items(name) or _are_texts(cells) for name, cells in cells_by_name.items()):
         return
-    likely_groups = tuple(name for name, cells in named.items() if _are_outcomes(cells))
+    likely_groups = tuple(name for name, cells in cells_by_name.items() if _are_outcomes(cells))
     if any(step_column([name]) or _count_up(columns[name]) for name in likely_groups):
         return
     if len(likely_groups) > 1:
@@ -100,8 +100,8 @@ def _count_up(cells: Sequence[object]) -> bool:
     texts = [cell_text(cell) for cell in cells]
     if texts[0] not in ("0", "1"):
         return False
-    first = int(texts[0])
+    first_number = int(texts[0])
     period = len({*texts})
     if period < _FEWEST_COUNTED:
         return False
-    return texts == [str(first + place % period) for place in range(len(texts))]
+    return texts == [str(first_number + place % period) for place in range(len(texts))]

@@ -88,4 +88,4 @@ def printed(report: Report, form: str) -> str:
     brief_text = render_brief(replace(report.content, place=str(folder)), str(folder / PAGE))
     if form == "brief":
         return brief_text
-    return f"{render_text(report.document, whole=True)}\n{brief_text}"
+    return f"{render_text(report.document, in_full=True)}\n{brief_text}"

@@ -78,21 +78,21 @@ def content(history: History, *, held: bool = True, place: str = "EXPERIMENT") -
 
 def _state(history: History, place: str, *, held: bool) -> State:
     runs = history.runs.values()
-    finished = sum(run.evaluation is not None for run in runs)
+    finished_count = sum(run.evaluation is not None for run in runs)
     unstarted_count = sum(run.left_out for run in runs)
     lost_count = sum(run.lost for run in runs)
     started_count = len(runs) - unstarted_count
     spared_words = ""
     if unstarted_count:
         spared_words = f"; {unstarted_count} more were not needed, because their comparisons were decided"
-    done_words = f"{finished} of {started_count} runs are evaluated{_dropped(lost_count)}{spared_words}"
+    done_words = f"{finished_count} of {started_count} runs are evaluated{_dropped(lost_count)}{spared_words}"
     if history.ended is None and held:
         return State("in progress", f"It is running: {done_words}.")
     if history.ended is None:
         resume = shell_command("resume", place)
         return State("stale", f"Its coordinator died before the end; `{resume}` continues it: {done_words}.")
     status = history.ended.status
-    if status == "finished" and finished == started_count:
+    if status == "finished" and finished_count == started_count:
         return State("finished", f"Finished: all {started_count} runs are evaluated{spared_words}.")
     detail_words = ""
     if history.ended.detail:

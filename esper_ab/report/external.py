@@ -102,10 +102,10 @@ def _exact_test(result: Answer) -> str:
     exact = [item.test for item in result.comparisons if item.proportions is not None]
     if not exact:
         return ""
-    named = listed(list(dict.fromkeys(exact)))
+    test_names = listed(list(dict.fromkeys(exact)))
     if len(exact) == len(result.comparisons):
-        return named
-    return f"{test_words(result.design)}, {named} where every outcome is 0 or 1"
+        return test_names
+    return f"{test_words(result.design)}, {test_names} where every outcome is 0 or 1"
 
 
 def departures(result: Answer) -> Paragraphs:

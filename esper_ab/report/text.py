@@ -25,16 +25,16 @@ _WIDEST_WORDS = 48  # wider text in the last column is wrapped
 _LEAST_WORDS = 24  # characters that wrapped text needs beside the columns before it
 
 
-def render_text(document: Document, *, whole: bool = False) -> str:
-    """Render a document, ending in a newline; unless `whole`, only one screen, with one next step but no sections."""
+def render_text(document: Document, *, in_full: bool = False) -> str:
+    """Render a document, ending in a newline; unless `in_full`, only one screen, with one next step but no sections."""
     parts = []
     heading = document.question or document.title
     if heading:
         parts.append(paragraph(heading, ""))
     parts += warned(document.state)
-    parts.append(_joined(document.nodes, whole))
+    parts.append(_joined(document.nodes, in_full))
     text = visible("\n\n".join(filter(None, parts))) + "\n"
-    if document.rest and not whole:
+    if document.rest and not in_full:
         text += f"The rest: {visible_line(document.rest)}\n"
     return text
 
@@ -46,7 +46,7 @@ def warned(state: State | None) -> list[str]:
     return [paragraph(f"{state.warning}. {state.sentence}", "")]
 
 
-def written(node: Node, *, whole: bool = True) -> str:
+def written(node: Node, *, in_full: bool = True) -> str:
     """Write a node; "" for a node that a terminal does not show."""
     match node:
         case Paragraphs():
@@ -56,7 +56,7 @@ def written(node: Node, *, whole: bool = True) -> str:
         case Verdicts():
             return _verdicts(node)
         case Reasons(basis, remarks, steps):
-            if whole:
+            if in_full:
                 return _joined((basis, remarks, steps))
             points = Points("", basis.points + remarks.points[:1])
             first_step = map(next_step, steps.points[:1])
@@ -66,13 +66,13 @@ def written(node: Node, *, whole: bool = True) -> str:
             return "\n".join(("Commands that repeat the experiment", *commands))
         case Table() if node:
             return render_table(node)
-        case Section() if whole:
+        case Section() if in_full:
             return _joined(node.nodes)
     return ""
 
 
-def _joined(nodes: Iterable[Node], whole: bool = True) -> str:
-    texts = (written(node, whole=whole) for node in nodes)
+def _joined(nodes: Iterable[Node], in_full: bool = True) -> str:
+    texts = (written(node, in_full=in_full) for node in nodes)
     return "\n\n".join(filter(None, texts))
 
 

@@ -42,10 +42,10 @@ def describe_too_few_runs(
     sentences = [f"{group_words} {least_words}, so no difference between the {len(values)} groups can be judged."]
     means = {group: fmean(outcomes) for group, outcomes in values.items() if outcomes}
     order = sorted(means, key=lambda group: -design.outcome.sign * means[group])
-    of_runs = observations.items is None  # else intervals of runs alone would leave out the choice of items
+    about_runs = observations.items is None  # else intervals of runs alone would leave out the choice of items
     if order:
-        sentences.append(_ranking(design, order, values, lost_counts, of_runs=of_runs))
-    if of_runs and len(order) >= LEAST_GROUPS and len(result.scales) == 1:
+        sentences.append(_ranking(design, order, values, lost_counts, about_runs=about_runs))
+    if about_runs and len(order) >= LEAST_GROUPS and len(result.scales) == 1:
         sentences.append(
             f"To decide, plan fresh {unit}s for the few groups that matter, for example the {_MATTER} with the best "
             f"means: `{_command(design, order[:_MATTER], observations)}`; run them, and judge their outcomes by this "
@@ -64,13 +64,13 @@ def _ranking(
     values: Mapping[str, Sequence[float]],
     lost_counts: Mapping[str, int],
     *,
-    of_runs: bool,
+    about_runs: bool,
 ) -> str:
     """List the means, best first; of four groups or more, with intervals that hold for all groups at once."""
     words = {group: design.value(fmean(values[group])) for group in order}
     intervals = mean_intervals([values[group] for group in order], design.alpha)
     claim = "Their means, best first, which may be luck"
-    if of_runs and len(order) >= LEAST_GROUPS and intervals is not None:
+    if about_runs and len(order) >= LEAST_GROUPS and intervals is not None:
         level = percent(1.0 - design.alpha)
         claim = (
             f"Their means, best first, with intervals that hold for all {len(order)} at once with {level} confidence"

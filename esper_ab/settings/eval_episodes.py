@@ -28,8 +28,8 @@ class EvaluationNoise(Settings, frozen=True, kw_only=True):
 
         The greedy evaluation episodes are included.
         """
-        trained = episodes * n_envs * self.training_episode_s / self.evaluation_episode_s
-        return trained + greedy_episodes(n_envs, n_envs)
+        training_worth = episodes * n_envs * self.training_episode_s / self.evaluation_episode_s
+        return training_worth + greedy_episodes(n_envs, n_envs)
 
     def best(self, episodes: int, n_envs: int) -> int:
         """Return the number of evaluation episodes with the least variance x cost for runs of this training budget."""

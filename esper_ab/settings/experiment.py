@@ -153,9 +153,9 @@ MOST_RUNS = 200_000  # of an experiment, in all parts; more would take minutes t
 def refuse_too_many(groups: int, seeds: int, parts: int = 1) -> None:
     """Raise UsageError if an experiment would have more than MOST_RUNS runs."""
     if (runs := groups * seeds * parts) > MOST_RUNS:
-        whole = f"{runs:,} runs, but an experiment has at most {MOST_RUNS:,}"
+        runs_words = f"{runs:,} runs, but an experiment has at most {MOST_RUNS:,}"
         raise UsageError(
             SettingName("seeds", seeds),
-            f": {whole}; with so many groups, at most ",
+            f": {runs_words}; with so many groups, at most ",
             SettingName("seeds", max(1, MOST_RUNS // (groups * parts))),
         )

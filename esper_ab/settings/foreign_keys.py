@@ -36,7 +36,7 @@ _THEIRS = {
     ("ppo.value_coef",): ("vf_coef",),
     ("policy.hidden",): ("hidden_size", "hidden_dim"),
 }
-OURS = {name: ours for ours, names in _THEIRS.items() for name in names}  # foreign key -> our keys
+OURS = {name: setting_keys for setting_keys, names in _THEIRS.items() for name in names}  # foreign key -> our keys
 # Foreign keys without a counterpart, and why there is none.
 _NONE = {
     "defaults": "Hydra's defaults list has no counterpart here: every setting has a default and is set by its key",

@@ -203,8 +203,8 @@ def _check_group_preflight(group: Group, asked_experiment: AskedExperiment, mach
             refuse_unknown("blueprint", blueprint, machine.blueprints)
     if group.name in machine.controller_problems:
         raise UsageError(f"group {group.name!r}: {machine.controller_problems[group.name]}")
-    whole = settings.policy.memory == "lstm" and settings.gym.rollout == "episodes"
-    if settings.has_policy and whole and settings.ppo.minibatches > asked_experiment.n_envs:
+    trains_whole_environments = settings.policy.memory == "lstm" and settings.gym.rollout == "episodes"
+    if settings.has_policy and trains_whole_environments and settings.ppo.minibatches > asked_experiment.n_envs:
         raise UsageError(
             f"group {group.name!r}: ppo.minibatches={settings.ppo.minibatches} with ",
             SettingName("n_envs", asked_experiment.n_envs),

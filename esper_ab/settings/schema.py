@@ -30,10 +30,10 @@ class Field:
     flag: str  # its flag in Python's spelling, if it has one
 
 
-def _fields(struct: type[Settings], *, of_group: bool, prefix: str = "") -> Iterator[Field]:
+def _fields(struct: type[Settings], *, is_of_group: bool, prefix: str = "") -> Iterator[Field]:
     for field in msgspec.structs.fields(struct):
         if isinstance(field.type, type) and issubclass(field.type, Settings):
-            yield from _fields(field.type, of_group=of_group, prefix=f"{prefix}{field.name}.")
+            yield from _fields(field.type, is_of_group=is_of_group, prefix=f"{prefix}{field.name}.")
             continue
         metas = getattr(field.type, "__metadata__", ())
         spec = next((meta for meta in reversed(metas) if isinstance(meta, Spec)), Spec())
@@ -44,7 +44,7 @@ def _fields(struct: type[Settings], *, of_group: bool, prefix: str = "") -> Iter
             default=field.default,
             spec=spec,
             kinds=spec.kinds or struct.kinds,
-            of_group=of_group,
+            of_group=is_of_group,
             flag=spec.flag or prefix + field.name,
         )
 
@@ -53,8 +53,8 @@ _PARAMS = "reward.params"
 PARAM = f"{_PARAMS}."  # prefix of keys that a user's function declares
 TRAINER = "trainer."  # prefix of a trainer's own settings, which its file or command declares
 DECLARED = (PARAM, TRAINER)  # prefixes of keys that users' code declares
-GROUP_FIELDS = {field.key: field for field in _fields(GroupSettings, of_group=True)}
-EXPERIMENT_FIELDS = {field.key: field for field in _fields(AskedExperiment, of_group=False) if field.key != "groups"}
+GROUP_FIELDS = {field.key: field for field in _fields(GroupSettings, is_of_group=True)}
+EXPERIMENT_FIELDS = {field.key: field for field in _fields(AskedExperiment, is_of_group=False) if field.key != "groups"}
 FIELDS = {key: field for key, field in GROUP_FIELDS.items() if f"{key}." not in DECLARED} | EXPERIMENT_FIELDS
 
 

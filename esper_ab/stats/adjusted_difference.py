@@ -120,10 +120,10 @@ def _position_effects(
     """Return the position effects, with intervals, for the columns whose effect can be estimated."""
     effects = []
     bound = float(t_isf(0.025, df))
-    whole = rank(matrix)
+    full_rank = rank(matrix)
     for column in range(1, matrix.shape[1]):
         other_columns = np.delete(matrix, column, axis=1)
-        if rank(other_columns) == whole:
+        if rank(other_columns) == full_rank:
             continue
         half_width = bound * sd * math.sqrt(float(inverse[column, column]))
         value = float(solution[column])

@@ -100,9 +100,9 @@ def _fisher(ways_a: Floats, ways_b: Floats) -> Floats:
         log = ways_a[a] + ways_b[total - a]
         likelihoods = np.exp(log - log.max())
         ordered_likelihoods = np.sort(likelihoods)
-        up_to = np.cumsum(ordered_likelihoods)
+        cumulated = np.cumsum(ordered_likelihoods)
         last_index = np.searchsorted(ordered_likelihoods, likelihoods * _EQUAL, side="right") - 1
-        p[a, total - a] = up_to[last_index] / up_to[-1]
+        p[a, total - a] = cumulated[last_index] / cumulated[-1]
     return p
 
 

@@ -14,12 +14,12 @@ def design_matrix(sides: ArrayLike, positions: int) -> Floats:
     Its first column, for tau, is 1. Each further column, for a position except the first, is +1 if a has that position
     and -1 if b has it.
     """
-    of_pairs = np.asarray(sides, dtype=np.int64).reshape(-1, 2)
-    matrix = np.zeros((len(of_pairs), positions))
+    pair_sides = np.asarray(sides, dtype=np.int64).reshape(-1, 2)
+    matrix = np.zeros((len(pair_sides), positions))
     if positions > 1:
-        rows = np.arange(len(of_pairs))
-        matrix[rows, of_pairs[:, 0]] += 1.0
-        matrix[rows, of_pairs[:, 1]] -= 1.0
+        rows = np.arange(len(pair_sides))
+        matrix[rows, pair_sides[:, 0]] += 1.0
+        matrix[rows, pair_sides[:, 1]] -= 1.0
     matrix[:, 0] = 1.0
     return matrix
 

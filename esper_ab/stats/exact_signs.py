@@ -33,6 +33,6 @@ def signs_p(differences: Floats) -> Floats:
     for place in range(1, n):
         size = d[..., place, None]
         sums = np.concatenate((sums + size, sums - size), axis=-1)
-    observed = np.abs(differences.sum(axis=-1, keepdims=True))
-    least_sum = observed - _TIE_TOLERANCE * d.sum(axis=-1, keepdims=True)
+    observed_sum = np.abs(differences.sum(axis=-1, keepdims=True))
+    least_sum = observed_sum - _TIE_TOLERANCE * d.sum(axis=-1, keepdims=True)
     return np.asarray((np.abs(sums) >= least_sum).mean(axis=-1))

@@ -38,13 +38,13 @@ class Pairs(Sequence[Pair]):
     @classmethod
     def of(cls, pairs: Iterable[Pair]) -> Pairs:
         """Return these pairs in columns."""
-        listed = list(pairs)
+        listed_pairs = list(pairs)
         return cls(
-            replicate=np.array([pair.replicate for pair in listed], dtype=np.int64),
-            a=np.array([pair.a for pair in listed], dtype=np.float64),
-            b=np.array([pair.b for pair in listed], dtype=np.float64),
-            position_a=np.array([pair.position_a for pair in listed], dtype=np.int64),
-            position_b=np.array([pair.position_b for pair in listed], dtype=np.int64),
+            replicate=np.array([pair.replicate for pair in listed_pairs], dtype=np.int64),
+            a=np.array([pair.a for pair in listed_pairs], dtype=np.float64),
+            b=np.array([pair.b for pair in listed_pairs], dtype=np.float64),
+            position_a=np.array([pair.position_a for pair in listed_pairs], dtype=np.int64),
+            position_b=np.array([pair.position_b for pair in listed_pairs], dtype=np.int64),
         )
 
     @property

@@ -50,8 +50,8 @@ def alike(a: ArrayLike, b: ArrayLike) -> int:
     half_width = rounding(a, b) / 2.0
     lows = np.sort(differences - half_width)
     highs = np.sort(differences + half_width)
-    ended = np.searchsorted(highs, lows, side="left")  # intervals that end before each low
-    return int(np.max(np.arange(1, lows.size + 1) - ended))
+    ended_counts = np.searchsorted(highs, lows, side="left")  # intervals that end before each low
+    return int(np.max(np.arange(1, lows.size + 1) - ended_counts))
 
 
 def steady(outcomes: ArrayLike, difference: float) -> bool:

@@ -28,9 +28,9 @@ class ScoreDifference(Proportions, frozen=True, kw_only=True):
     def interval(self, p: float) -> tuple[float, float]:
         """Return the differences that the score test does not reject at the two-sided `p`."""
         z = float(norm_isf(p / 2.0))
-        observed = self.mean / self.one
-        low = observed if observed <= -1.0 else self._limit(-1.0, observed, z)
-        high = observed if observed >= 1.0 else self._limit(1.0, observed, z)
+        difference = self.mean / self.one
+        low = difference if difference <= -1.0 else self._limit(-1.0, difference, z)
+        high = difference if difference >= 1.0 else self._limit(1.0, difference, z)
         return self.one * low, self.one * high
 
     def _limit(self, outer_limit: float, inner_limit: float, z: float) -> float:

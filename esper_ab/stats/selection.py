@@ -36,8 +36,8 @@ def best_of_n(scores: ArrayLike, outcomes: ArrayLike) -> Floats:
     means = np.bincount(group, weights=outcome) / sizes
     total = len(score)
     taken_counts = np.arange(total)  # i = 0 … N-1
-    up_to = np.concatenate(([0], np.cumsum(sizes)))  # b
-    remaining_counts = np.maximum(up_to[:, None] - taken_counts, 0)  # of the b lowest, when i are taken
+    cumulated = np.concatenate(([0], np.cumsum(sizes)))  # b
+    remaining_counts = np.maximum(cumulated[:, None] - taken_counts, 0)  # of the b lowest, when i are taken
     shares_below = np.cumprod(remaining_counts / (total - taken_counts), axis=1)  # [groups + 1, n]
     return np.asarray(means @ np.diff(shares_below, axis=0))
 

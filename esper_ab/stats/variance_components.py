@@ -38,9 +38,9 @@ def components(sets: Sequence[ArrayLike], independent_sets: int | None = None) -
     n_sets = len(arrays)
     runs = sum(len(x) for x in arrays)
     eval_episodes = arrays[0].shape[1]
-    counted = (independent_sets or n_sets) / n_sets
-    df = round((runs - n_sets) * counted)
-    df_episode = round(runs * (eval_episodes - 1) * counted)
+    independent_share = (independent_sets or n_sets) / n_sets
+    df = round((runs - n_sets) * independent_share)
+    df_episode = round(runs * (eval_episodes - 1) * independent_share)
     if df < _LEAST_DF:
         return None
     between_variance: float = eval_episodes * _squares_between(arrays) / (runs - n_sets)

@@ -111,9 +111,9 @@ class Fold:
 
         history = self.history
         analysis = analyse(history)
-        ended = history.ended
+        end_event = history.ended
         outcome = history.outcome
-        assert ended is not None
+        assert end_event is not None
         words: dict[str, str] = {}
         numbers: dict[str, float | None] = {}
         for comparison in analysis.comparisons:
@@ -123,7 +123,7 @@ class Fold:
         words["rule"] = rule(history.design)
         words["result"] = analysis.result_hash
         words["measured"] = f"{outcome.title}; {outcome.better} is better"
-        words["state"] = f"{ended.status} {ended.detail}" if ended.detail else ended.status
+        words["state"] = f"{end_event.status} {end_event.detail}" if end_event.detail else end_event.status
         for group in history.groups:
             runs = history.of_group(group)
             numbers[f"outcome/{group}"] = mean(analysis.outcomes[run.ref.name].outcome for run in runs)
@@ -131,6 +131,6 @@ class Fold:
             step=history.replicates,
             numbers=without_missing(numbers),
             words=words,
-            state=ended.status,
+            state=end_event.status,
             at_ms=self._at_ms,
         )

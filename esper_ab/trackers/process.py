@@ -129,7 +129,7 @@ def main(experiment_dir: Path, name: Name, *, live: bool, start_id: str = "") ->
 
 
 if __name__ == "__main__":
-    chosen = next(name for name in NAMES if name == sys.argv[2])
-    status = main(Path(sys.argv[1]), chosen, live="--live" in sys.argv[3:], start_id=sys.argv[-1])
+    tracker_name = next(name for name in NAMES if name == sys.argv[2])
+    status = main(Path(sys.argv[1]), tracker_name, live="--live" in sys.argv[3:], start_id=sys.argv[-1])
     sys.stdout.flush()
     os._exit(status)  # skips the libraries' exit handlers, which may hang

@@ -46,9 +46,9 @@ class Continuing:
     def flush(self) -> None:
         """Do nothing: writes are unbuffered."""
 
-    def close(self, *, whole: bool = False) -> None:
-        """Close the file; `whole`: truncate anything after the last byte written."""
-        if whole and os.fstat(self._file.fileno()).st_size > self._at:
+    def close(self, *, truncates: bool = False) -> None:
+        """Close the file; if it `truncates`, without anything after the last byte written."""
+        if truncates and os.fstat(self._file.fileno()).st_size > self._at:
             self._file.truncate(self._at)
         self._file.close()
 
@@ -75,7 +75,7 @@ class TensorBoardFiles:
         texts = {**conclusion.words, "outcome": conclusion.state}
         for summary in (_scalars(conclusion.numbers), *(text_pb(name, text) for name, text in texts.items())):
             self._put(subject, conclusion.at_ms / 1000, step=conclusion.step, summary=summary)
-        self._files.pop(subject.key).close(whole=True)
+        self._files.pop(subject.key).close(truncates=True)
 
     def close(self) -> None:
         for file in self._files.values():

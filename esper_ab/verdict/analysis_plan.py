@@ -121,10 +121,10 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
     compared_pairs: list[Contrast] = []
     for scale in scales:
         compared_pairs += contrasts(groups, rule.control, scale.task)
-    whole = scales[0]
+    overall_scale = scales[0]
     if len(scales) > 1:
         compared_pairs += contrasts(groups, rule.control, MEAN)
-        whole = OF_MEAN
+        overall_scale = OF_MEAN
     looks = rule.looks or default_looks(replicates, rule.claim)
     sides = ((0, 1),) * replicates
     boundaries: tuple[Boundary, ...] = ()
@@ -140,8 +140,8 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
         outcome_over="given",
         test="t",
         alpha=rule.alpha,
-        margin=whole.margin,
-        measures=whole.measures,
+        margin=overall_scale.margin,
+        measures=overall_scale.measures,
         comparisons=tuple(compared_pairs),
         positions=1,
         adjusted=False,
@@ -151,7 +151,7 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
         anytime_after=None,
         evidence=1.0 / rule.alpha,
         futility=futility,
-        worst=whole.worst,
+        worst=overall_scale.worst,
         not_worse=not_worse,
     )
 

@@ -109,8 +109,8 @@ def best_groups(
         caveats=tuple(_caveats(design, standings, [comparisons[contrast] for contrast in contrasts])),
         groups=standings,
     )
-    asked = comparisons[contrasts[0]].question.items
-    return msgspec.structs.replace(best_set, headline=_headline(best_set, design, asked))
+    asked_items = comparisons[contrasts[0]].question.items
+    return msgspec.structs.replace(best_set, headline=_headline(best_set, design, asked_items))
 
 
 def _design(plan: AnalysisPlan, contrast: Contrast) -> Design:
@@ -236,12 +236,14 @@ def _samples(plan: AnalysisPlan, observations: Observations, pairings: Mapping[C
     return samples
 
 
-def _headline(best_set: BestGroups, design: Design, asked: AskedItems | None) -> str:
+def _headline(best_set: BestGroups, design: Design, asked_items: AskedItems | None) -> str:
     """Say which groups may be the best, how far the leader is behind at most, and what this says nothing about."""
-    of_checkpoints = asked is not None and asked.level == "checkpoints"
+    about_checkpoints = asked_items is not None and asked_items.level == "checkpoints"
     best_names = best_set.among
-    with_confidence = f"{opened(asked)}{'with' if asked else 'With'} {percent(best_set.confidence)} confidence"
-    everything = f"these {len(best_set.groups)} {'checkpoints' if of_checkpoints else 'groups'}"
+    with_confidence = (
+        f"{opened(asked_items)}{'with' if asked_items else 'With'} {percent(best_set.confidence)} confidence"
+    )
+    everything = f"these {len(best_set.groups)} {'checkpoints' if about_checkpoints else 'groups'}"
     by_mean = " by the mean over tasks" if best_set.task == MEAN else ""
     if len(best_names) == 1:
         sentences = [f"{with_confidence} the best of {everything}{by_mean} is {best_names[0]}."]
@@ -253,7 +255,7 @@ def _headline(best_set: BestGroups, design: Design, asked: AskedItems | None) ->
     if len(best_names) > 1 and leader.behind is not None and leader.may_be_best:
         behind = design.size(leader.behind)
         sentences.append(f"{leader.group}, with the best mean, is at most {behind} worse than the best.")
-    if of_checkpoints:
+    if about_checkpoints:
         sentences.append("This says nothing about training again.")
     return " ".join(sentences)
 
@@ -279,10 +281,11 @@ def _caveats(design: Design, standings: Sequence[GroupStanding], comparisons: Se
             f"Lost {row}s ({_listed(groups_with_losses)}) count against every group that they would help to rule out "
             "another."
         )
-    least = LEAST_ITEMS if comparisons[0].about_checkpoints else LEAST_PAIRS
-    small_groups = [group_standing.group for group_standing in standings if group_standing.runs < least]
+    least_number = LEAST_ITEMS if comparisons[0].about_checkpoints else LEAST_PAIRS
+    small_groups = [group_standing.group for group_standing in standings if group_standing.runs < least_number]
     if small_groups:
-        yield f"With fewer than {least} {row}s, no group is ruled out, nor rules out another: {_listed(small_groups)}."
+        groups_words = _listed(small_groups)
+        yield f"With fewer than {least_number} {row}s, no group is ruled out, nor rules out another: {groups_words}."
     capped_pairs = [(item.question.a, item.question.b) for item in comparisons if _capped(item)]
     if capped_pairs:
         yield f"Checks allow no verdict on {named(capped_pairs)}, so there neither rules out the other."

@@ -32,8 +32,8 @@ class Cells:
         key = self._group.codes * tasks + self._task.codes
         by_key = np.argsort(key, kind="stable")
         keys, starts = np.unique(key[by_key], return_index=True)
-        of_keys = np.split(by_key, starts[1:])
-        cells = sorted(zip(keys.tolist(), of_keys, strict=True), key=lambda cell: int(cell[1][0]))
+        rows_by_key = np.split(by_key, starts[1:])
+        cells = sorted(zip(keys.tolist(), rows_by_key, strict=True), key=lambda cell: int(cell[1][0]))
         return {(self._group.names[key // tasks], self._task.names[key % tasks]): rows for key, rows in cells}
 
     @property
@@ -54,8 +54,8 @@ class Cells:
 
     def _codes(self, replicates: Sequence[str]) -> Ints:
         """Return the number of each of `replicates`, -1 for one that no row has; those asked for last are kept."""
-        asked, codes = self._asked
-        if asked is not replicates:
+        asked_replicates, codes = self._asked
+        if asked_replicates is not replicates:
             number = self._replicate.code_of
             codes = np.fromiter(map(number.get, replicates, repeat(-1)), dtype=np.int64, count=len(replicates))
             self._asked = replicates, codes
@@ -63,5 +63,5 @@ class Cells:
 
     def lacking(self, group: str, task: str, replicates: Sequence[str]) -> list[str]:
         """Return those of `replicates` in which the group has no run."""
-        missing = np.flatnonzero(self.rows_of(group, task, replicates) < 0)
-        return [replicates[place] for place in missing.tolist()]
+        missing_places = np.flatnonzero(self.rows_of(group, task, replicates) < 0)
+        return [replicates[place] for place in missing_places.tolist()]

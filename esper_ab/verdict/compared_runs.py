@@ -33,13 +33,13 @@ def compared_runs(
     without the others.
     """
     rows = np.stack([runs.cells.rows_of(group, name, replicates) for name in covered_tasks(task, scales)])
-    present = rows >= 0
+    present_mask = rows >= 0
     values = np.full(rows.shape, np.nan)
-    values[present] = runs.value[rows[present]]
-    failed = np.zeros(rows.shape, dtype=np.bool_)
-    failed[present] = np.isnan(values[present]) & ~runs.cancelled[rows[present]]
-    any_failed = np.asarray(failed.any(axis=0), dtype=np.bool_)
-    exist = np.asarray(present.all(axis=0), dtype=np.bool_)
+    values[present_mask] = runs.value[rows[present_mask]]
+    failed_mask = np.zeros(rows.shape, dtype=np.bool_)
+    failed_mask[present_mask] = np.isnan(values[present_mask]) & ~runs.cancelled[rows[present_mask]]
+    any_failed = np.asarray(failed_mask.any(axis=0), dtype=np.bool_)
+    exist = np.asarray(present_mask.all(axis=0), dtype=np.bool_)
     if partial:
         exist = exist | any_failed
     return ComparedRuns(
@@ -60,13 +60,17 @@ def covered_tasks(task: str, scales: Sequence[Scale]) -> list[str]:
 
 def _means(values: Floats, scales: Sequence[Scale]) -> Floats:
     """Return the mean [replicates] of `values` [tasks, replicates] in units of their margins; higher is better."""
-    scaled = [scale.outcome.sign * of_task / scale.margin for scale, of_task in zip(scales, values, strict=True)]
-    return np.array([fsum(outcomes) for outcomes in zip(*scaled, strict=True)], dtype=np.float64) / len(scaled)
+    scaled_values = [
+        scale.outcome.sign * task_values / scale.margin for scale, task_values in zip(scales, values, strict=True)
+    ]
+    return np.array([fsum(outcomes) for outcomes in zip(*scaled_values, strict=True)], dtype=np.float64) / len(
+        scaled_values
+    )
 
 
 def _first_positions(runs: Runs, rows: Ints) -> Ints:
     """Return the position [replicates] of the first run in the order of tasks; -1 if it is not known."""
-    first = np.take_along_axis(rows, np.argmax(rows >= 0, axis=0)[None], axis=0)[0]
-    positions = np.full(first.size, -1)
-    positions[first >= 0] = runs.place[first[first >= 0]]
+    first_rows = np.take_along_axis(rows, np.argmax(rows >= 0, axis=0)[None], axis=0)[0]
+    positions = np.full(first_rows.size, -1)
+    positions[first_rows >= 0] = runs.place[first_rows[first_rows >= 0]]
     return positions

@@ -239,7 +239,7 @@ def _caps(
     caps = [finding.sentence for finding in findings if finding.weight == "caps"]
     if retest is not None and not retest.survives:
         claims_equivalence = numbers.progress.decision == "equivalent"
-        caps.append(losses_cap(numbers.question, retest, small=claims_equivalence))
+        caps.append(losses_cap(numbers.question, retest, is_small=claims_equivalence))
     if unaudited_verdict in (Verdict.EQUIVALENT, Verdict.NOT_WORSE):
         caps += [finding.sentence for finding in findings if finding.weight == "caps equivalence"]
     return tuple(caps)
@@ -276,9 +276,9 @@ def _kind_of_inconclusive(
     if numbers.progress.standing == "futile":
         return Inconclusive.FUTILE
     margin = numbers.design.margin
-    within = low is not None and high is not None and max(-low, high) < margin
-    reached = low is not None and resolvable_difference is not None and resolvable_difference <= margin
-    if within or reached:
+    is_inside = low is not None and high is not None and max(-low, high) < margin
+    could_decide = low is not None and resolvable_difference is not None and resolvable_difference <= margin
+    if is_inside or could_decide:
         return Inconclusive.BOUNDED
     if numbers.pairs_needed is not None:
         return Inconclusive.UNINFORMATIVE

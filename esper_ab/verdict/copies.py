@@ -33,13 +33,13 @@ def copies(groups: Mapping[str, ArrayLike], chance: float = NAMED) -> dict[str, 
     `groups`: the outcomes of all groups in one task, which share a cap and a floor. Equal outcomes are no copies if
     chance gives as many of them in at least this share of files.
     """
-    of_groups = {group: floats(values) for group, values in groups.items()}
-    all_outcomes = np.concatenate(list(of_groups.values()))
+    values_by_group = {group: floats(values) for group, values in groups.items()}
+    all_outcomes = np.concatenate(list(values_by_group.values()))
     if not all_outcomes.size:
         return {}
     ends = {float(all_outcomes.min()), float(all_outcomes.max())}
     by_group = {}
-    for group, values in of_groups.items():
+    for group, values in values_by_group.items():
         repeated_counts = {value: n for value, n in _repeated(values).items() if _significant(value) >= _DIGITS}
         most_between = max((n for value, n in repeated_counts.items() if value not in ends), default=0)
         # A cap or a floor is reached more often than any other outcome.
@@ -54,8 +54,8 @@ def copies(groups: Mapping[str, ArrayLike], chance: float = NAMED) -> dict[str, 
 
 def _repeated(values: Floats) -> Counter[float]:
     """Return how often each outcome occurs that occurs several times, in the order of their first rows."""
-    distinct, numbers = np.unique(values, return_counts=True)
-    several = distinct[numbers > 1]
+    distinct_values, numbers = np.unique(values, return_counts=True)
+    several = distinct_values[numbers > 1]
     return Counter(values[np.isin(values, several)].tolist()) if several.size else Counter()
 
 
@@ -91,9 +91,9 @@ def _significant(value: float) -> int:
 def _probability_by_chance(seen_pairs: int, values: Floats, all_outcomes: Floats) -> float:
     """Return the chance of `seen_pairs` or more pairs of equal `values`, on the grid of `all_outcomes`."""
     distinct_values = np.unique(values)
-    whole = np.unique(all_outcomes)
-    spread = float(np.std(distinct_values if distinct_values.size > 1 else whole))
-    step = _step(whole)
+    occurring_values = np.unique(all_outcomes)
+    spread = float(np.std(distinct_values if distinct_values.size > 1 else occurring_values))
+    step = _step(occurring_values)
     pairs = math.comb(len(values), 2)
     if spread <= 0.0:
         return 1.0

@@ -77,8 +77,8 @@ def _unplanned_names(plan: AnalysisPlan, observations: Observations) -> Iterator
         ("task", observations.rows.task, plan.tasks),
         (observations.pair_column, observations.rows.replicate, plan.replicates),
     ):
-        known = frozenset(planned_names)
-        ignored_names = [name for name in column.names if name not in known]
+        known_names = frozenset(planned_names)
+        ignored_names = [name for name in column.names if name not in known_names]
         if ignored_names:
             names = listed_short([name or "(none)" for name in ignored_names])
             rows = int(column.among(ignored_names).sum())

@@ -163,7 +163,7 @@ def _doubt(observations: Observations) -> str:
     if not runs.run[0]:
         return f"but no column 'run'; {possibility}"
     names = [np.unique(runs.run.codes[runs.group.codes == group]) for group in range(len(runs.group.names))]
-    if all(np.array_equal(of_group, names[0]) for of_group in names):
+    if all(np.array_equal(group_names, names[0]) for group_names in names):
         return f"with the same names in the column {observations.run_column} of every group; {possibility}"
     return ""
 

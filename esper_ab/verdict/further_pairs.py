@@ -24,8 +24,8 @@ def next_look(evidence: Evidence) -> str:
         return f"It can be decided after {open_looks[0]} seeds ({number}), not before."
     if design.anytime_after is None:
         return ""
-    since = f" from the {LEAST_PAIRS}th on" if len(evidence.pairs) < LEAST_PAIRS else ""
-    return f"It can be decided after every further pair{since}."
+    from_words = f" from the {LEAST_PAIRS}th on" if len(evidence.pairs) < LEAST_PAIRS else ""
+    return f"It can be decided after every further pair{from_words}."
 
 
 def pairs_for_an_answer(evidence: Evidence) -> str:

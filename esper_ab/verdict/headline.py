@@ -104,9 +104,9 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
     """
     groups = named(pairs)
     verdict = evidence.verdict
-    single = len(pairs) == 1
+    is_single = len(pairs) == 1
     if verdict is Verdict.BLOCKED:
-        blocked_words = "comparison" if single else "comparisons; its table says why"
+        blocked_words = "comparison" if is_single else "comparisons; its table says why"
         return f"No answer for {groups}: the audit blocks the {blocked_words}."
     if verdict is Verdict.NO_INFERENCE:
         if evidence.data:
@@ -118,7 +118,7 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
         lacking_words = "no pair is complete" if evidence.samples is None else "one has no run"
         return f"Nothing can be said about {groups}: {lacking_words}."
     if verdict is Verdict.IDENTICAL:
-        return _identical(groups if single else capital(groups), evidence)
+        return _identical(groups if is_single else capital(groups), evidence)
     reason = why_undecided(evidence)
     if reason is Undecided.ZERO_INSIDE:
         words = "the intervals include 0"
@@ -168,8 +168,8 @@ def _decided(evidence: Evidence) -> str:
     ahead = evidence.progress.direction * question.sign > 0
     direction_words = "better" if ahead else "worse"
     margin = _margin(evidence)
-    small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
-    if small:
+    is_small = evidence.verdict in (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
+    if is_small:
         size_words = f", but by less than {margin}: by"
         interval = _bracketed(evidence)
     else:

@@ -97,15 +97,15 @@ def completed(
     return Samples(a=np.append(data.a, more_a), b=np.append(data.b, more_b)), imputed_a, imputed_b
 
 
-def _complete(value: float | None, failed: bool, imputed_value: float | None, own_values: Floats) -> float:
+def _complete(value: float | None, has_failed: bool, imputed_value: float | None, own_values: Floats) -> float:
     """Return the outcome of a run: its own `value`, the outcome `imputed_value` to a failed run, or the mean of its
     group.
     """
     if value is not None:
         return value
-    if failed and imputed_value is None:
+    if has_failed and imputed_value is None:
         raise ValueError("no worst outcome is declared")
-    if imputed_value is not None and (failed or not own_values.size):
+    if imputed_value is not None and (has_failed or not own_values.size):
         return imputed_value
     return exact_sum(own_values) / own_values.size
 

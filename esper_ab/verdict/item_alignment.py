@@ -112,8 +112,8 @@ def _common(cells: _Cells) -> tuple[dict[int, Ints], bool]:
         return dict.fromkeys(numbers, common_items), True
     chosen_items = {}
     for number in numbers:
-        of_group = cells.group[cells.run] == number
-        items, run_counts = np.unique(cells.item[of_group], return_counts=True)
+        group_cells = cells.group[cells.run] == number
+        items, run_counts = np.unique(cells.item[group_cells], return_counts=True)
         chosen_items[number] = items[run_counts == np.sum(cells.group == number)]
     return chosen_items, False
 
@@ -150,9 +150,11 @@ def _clusters(
     if np.all(row_clusters < 0):
         return own_clusters, {}
     item_clusters = own_clusters.copy()
-    named = row_clusters >= 0
-    item_clusters[table.item[rows][named]] = row_clusters[named]
-    if np.array_equal(item_clusters[table.item[rows]], np.where(named, row_clusters, own_clusters[table.item[rows]])):
+    named_mask = row_clusters >= 0
+    item_clusters[table.item[rows][named_mask]] = row_clusters[named_mask]
+    if np.array_equal(
+        item_clusters[table.item[rows]], np.where(named_mask, row_clusters, own_clusters[table.item[rows]])
+    ):
         return item_clusters, {}
     cluster_of_run = np.full(keys.size, -1)
     cluster_of_run[run] = row_clusters

@@ -118,8 +118,8 @@ def _items_of_checkpoints(plan: AnalysisPlan, items: ItemsBelow, contrast: Contr
         if paired:
             sides.append(_clusters_by_place(block, item))
         else:
-            scored = np.asarray(np.isfinite(block.scores).all(axis=0), dtype=np.bool_)
-            sides.append(block.clusters[item[(item >= 0) & scored[item]]])
+            scored_mask = np.asarray(np.isfinite(block.scores).all(axis=0), dtype=np.bool_)
+            sides.append(block.clusters[item[(item >= 0) & scored_mask[item]]])
     return ComparedItems(
         level="checkpoints", shared=paired, clusters=sides[0], clusters_b=sides[1], tasks=None, tasks_b=None
     )

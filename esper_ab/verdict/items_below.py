@@ -61,8 +61,8 @@ class ItemsBelow:
 
     def lost_of(self, group: str, tasks: Iterable[str] | None = None) -> int:
         """Return the number of scores of `group` that were lost in `tasks`; default: in all."""
-        wanted = self.shared if tasks is None else tasks
-        return sum(self.groups[group, task].lost for task in wanted if (group, task) in self.groups)
+        wanted_tasks = self.shared if tasks is None else tasks
+        return sum(self.groups[group, task].lost for task in wanted_tasks if (group, task) in self.groups)
 
     def items_of(self, group: str, task: str) -> int:
         """Return the number of items of `group` in `task` that were lost in no run."""

@@ -94,17 +94,17 @@ def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observa
     order = (*plan.choosing, *plan.replicates)
     planned_names = frozenset(order)
     by_key = {replicate_key(name): name for name in reversed(order)}
-    unplanned = [name for name in observations.rows.replicate.names if name not in planned_names]
-    keys = {name: replicate_key(name) for name in unplanned}
+    unplanned_names = [name for name in observations.rows.replicate.names if name not in planned_names]
+    keys = {name: replicate_key(name) for name in unplanned_names}
     names = {name: by_key[key] for name, key in keys.items() if key in by_key}  # the source's spelling -> the plan's
     if not names:
         return observations
     replicate = observations.rows.replicate.renamed(lambda name: names.get(name, name))
     their_name, our_name = next(iter(names.items()))
-    others_words = ""
+    rest_words = ""
     if len(names) > 1:
-        others_words = f", and likewise {len(names) - 1} more"
-    note = f"{observations.pair_column.capitalize()} {their_name} is the plan's {our_name}{others_words}."
+        rest_words = f", and likewise {len(names) - 1} more"
+    note = f"{observations.pair_column.capitalize()} {their_name} is the plan's {our_name}{rest_words}."
     return msgspec.structs.replace(
         observations, rows=replace(observations.rows, replicate=replicate), notes=(*observations.notes, note)
     )
@@ -185,8 +185,8 @@ def judge_looks(
 
 def _planned(plan: AnalysisPlan, observations: Observations) -> Observations:
     """Return the runs that are in the plan; the rest are named in the departures."""
-    in_plan = observations.rows.among(plan.groups, plan.tasks, plan.replicates)
-    return msgspec.structs.replace(observations, rows=observations.rows.taken(in_plan))
+    planned_mask = observations.rows.among(plan.groups, plan.tasks, plan.replicates)
+    return msgspec.structs.replace(observations, rows=observations.rows.taken(planned_mask))
 
 
 def _question(
@@ -343,13 +343,13 @@ def _drift_findings(
     if isinstance(pairing.pairs, Samples):
         return
     used_replicates = pairing.pairs
-    unused = pairing.existing.taken(~np.isin(pairing.existing.replicate, used_replicates.replicate))
-    pairs = used_replicates.followed_by(unused)
+    unused_runs = pairing.existing.taken(~np.isin(pairing.existing.replicate, used_replicates.replicate))
+    pairs = used_replicates.followed_by(unused_runs)
     order = _order_of_runs(observations, contrast)
     names = plan.replicates
     if all(names[replicate] in order for replicate in pairs.replicate.tolist()):
-        when = np.array([order[names[replicate]] for replicate in pairs.replicate.tolist()])
-        pairs = replace(pairs.taken(np.argsort(when, kind="stable")), replicate=np.arange(len(pairs)))
+        order_numbers = np.array([order[names[replicate]] for replicate in pairs.replicate.tolist()])
+        pairs = replace(pairs.taken(np.argsort(order_numbers, kind="stable")), replicate=np.arange(len(pairs)))
     elif observations.exploratory:
         return
     remedy = _ALTERNATE if observations.facts is None else _REPEAT

@@ -40,7 +40,7 @@ def at_level(observations: Observations, level: Level | None, *, closed: bool = 
         _refuse_without_items(observations, level, closed=closed)
         return observations
     aligned_tasks = {task: align(observations.source, table, task) for task in table.tasks}
-    if not any(of_task.groups for of_task in aligned_tasks.values()):
+    if not any(aligned.groups for aligned in aligned_tasks.values()):
         raise UsageError(f"{observations.source}: no row has an outcome, so nothing can be compared")
     level = level or _level_of(table, aligned_tasks)
     if closed and level == "checkpoints":

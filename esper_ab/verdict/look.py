@@ -264,8 +264,8 @@ def _add_futility(look: Look, effect: Effect | None, stop: float, margin: float)
     """Return the look with its interval at twice `stop`, and whether that interval stops an undecided comparison."""
     interval = _interval(effect, stop, one_sided=True)
     low, high = _limits(interval)
-    undecided = not look.crossed and not look.equivalent
-    is_futile = undecided and _small(look.pairs, interval, margin, LEAST_PAIRS)
+    is_undecided = not look.crossed and not look.equivalent
+    is_futile = is_undecided and _small(look.pairs, interval, margin, LEAST_PAIRS)
     return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=is_futile)
 
 
@@ -284,10 +284,10 @@ def _add_not_worse(look: Look, design: Design, effect: Effect | None, tested: _T
         margin=design.margin,
         enough=enough and look.pairs >= least_pairs,
     )
-    small = look.small
+    is_small = look.small
     if look.mean is not None and look.mean * sign < 0.0:
-        small = not_worse.shown
-    return msgspec.structs.replace(look, not_worse=not_worse, small=small, equivalent=False)
+        is_small = not_worse.shown
+    return msgspec.structs.replace(look, not_worse=not_worse, small=is_small, equivalent=False)
 
 
 def _interval(effect: Effect | None, p: float, *, one_sided: bool = False) -> Interval:

@@ -262,9 +262,9 @@ def _decide(state: _State, look: Look, decision: LookDecision, n_open: int) -> N
 
 def _exceeds_margin(look: Look, margin: float) -> bool:
     """True if the repeated interval lies outside +-margin."""
-    above = look.low is not None and look.low >= margin
-    below = look.high is not None and look.high <= -margin
-    return above or below
+    is_above = look.low is not None and look.low >= margin
+    is_below = look.high is not None and look.high <= -margin
+    return is_above or is_below
 
 
 def _progress(
@@ -288,8 +288,8 @@ def _progress(
 
 def _pair_planned(plan: AnalysisPlan, runs: Runs, contrast: Contrast, order: Sequence[str]) -> Pairing:
     if not plan.paired:
-        return sampled(runs, contrast, plan.scales, order, planned=True)
-    return pair_up(runs, contrast, plan.scales, order, planned=True)
+        return sampled(runs, contrast, plan.scales, order, is_planned=True)
+    return pair_up(runs, contrast, plan.scales, order, is_planned=True)
 
 
 def _pairs_of(pairing: Pairing) -> Pairs:

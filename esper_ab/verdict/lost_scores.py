@@ -78,9 +78,11 @@ def _weight(
     look = progress.looks[-1]
     against = {}
     for group in contrast.groups:
-        filled = _filled(items, contrast, scales, against=group)
-        compared = items_of_runs(plan, filled, contrast, [scale.task for scale in scales], pairing)
-        against[group] = _retake(design, look, pairing, compared, closed=items.closed, against_a=group == contrast.a)
+        filled_items = _filled(items, contrast, scales, against=group)
+        compared_items = items_of_runs(plan, filled_items, contrast, [scale.task for scale in scales], pairing)
+        against[group] = _retake(
+            design, look, pairing, compared_items, closed=items.closed, against_a=group == contrast.a
+        )
     if progress.decision == "equivalent":
         claim_stands = all(map(progress.upheld_by, against.values()))
     else:
@@ -99,12 +101,12 @@ def _filled(items: ItemsBelow, contrast: Contrast, scales: Sequence[Scale], *, a
     groups = dict(items.groups)
     for scale in scales:
         blocks = {group: items.groups[group, scale.task] for group in contrast.groups}
-        seen = np.concatenate([block.scores[np.isfinite(block.scores)] for block in blocks.values()]).tolist()
+        seen_scores = np.concatenate([block.scores[np.isfinite(block.scores)] for block in blocks.values()]).tolist()
         assert scale.worst is not None
-        worst = scale.outcome.worst((scale.worst, *seen))
-        best = max(seen) if scale.outcome.sign > 0.0 else min(seen)
+        worst_score = scale.outcome.worst((scale.worst, *seen_scores))
+        best_score = max(seen_scores) if scale.outcome.sign > 0.0 else min(seen_scores)
         for group, block in blocks.items():
-            groups[group, scale.task] = _fill(block, worst if group == against else best)
+            groups[group, scale.task] = _fill(block, worst_score if group == against else best_score)
     return replace(items, groups=groups)
 
 

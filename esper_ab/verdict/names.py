@@ -28,17 +28,17 @@ class Names:
     @classmethod
     def of(cls, names: Iterable[str]) -> Names:
         """Return these names, one per row."""
-        codes, distinct = numbered(list(names))
-        return cls(codes, tuple(distinct))
+        codes, distinct_names = numbered(list(names))
+        return cls(codes, tuple(distinct_names))
 
     @classmethod
     def in_blocks(cls, blocks: Sequence[Sequence[str]]) -> Names:
         """Return the names of all rows of several blocks; a block that occurs again is looked at once."""
         by_identity = {id(block): block for block in blocks}
-        codes, distinct = numbered([*chain.from_iterable(by_identity.values())])
+        codes, distinct_names = numbered([*chain.from_iterable(by_identity.values())])
         ends = np.cumsum([len(block) for block in by_identity.values()])
         codes_of = dict(zip(by_identity, np.split(codes, ends[:-1]), strict=True))
-        return cls(np.concatenate([codes_of[id(block)] for block in blocks]), tuple(distinct))
+        return cls(np.concatenate([codes_of[id(block)] for block in blocks]), tuple(distinct_names))
 
     @classmethod
     def same(cls, name: str, rows: int) -> Names:
@@ -83,24 +83,24 @@ class Names:
 
     def among(self, names: Collection[str]) -> Bools:
         """Return whether the name of each row is one of `names` [rows]."""
-        wanted = frozenset(names)
-        of_names = np.fromiter((name in wanted for name in self.names), dtype=np.bool_, count=len(self.names))
-        return np.asarray(of_names[self.codes], dtype=np.bool_)
+        wanted_names = frozenset(names)
+        wanted_mask = np.fromiter((name in wanted_names for name in self.names), dtype=np.bool_, count=len(self.names))
+        return np.asarray(wanted_mask[self.codes], dtype=np.bool_)
 
     def taken(self, rows: Ints | Bools | slice) -> Names:
         """Return the names of these rows."""
         codes = self.codes[rows]
-        first = first_rows(codes, len(self.names))
-        kept = np.flatnonzero(first < codes.size)
-        kept = kept[np.argsort(first[kept])]
+        first_row_of_code = first_rows(codes, len(self.names))
+        kept_codes = np.flatnonzero(first_row_of_code < codes.size)
+        kept_codes = kept_codes[np.argsort(first_row_of_code[kept_codes])]
         renumbered = np.zeros(len(self.names), dtype=np.int64)
-        renumbered[kept] = np.arange(kept.size)
-        return Names(renumbered[codes], tuple(self.names[code] for code in kept.tolist()))
+        renumbered[kept_codes] = np.arange(kept_codes.size)
+        return Names(renumbered[codes], tuple(self.names[code] for code in kept_codes.tolist()))
 
     def renamed(self, new_name: Callable[[str], str]) -> Names:
         """Return the names with `new_name` applied to each; names that become equal have one number."""
-        codes, distinct = numbered([new_name(name) for name in self.names])
-        return Names(codes[self.codes], tuple(distinct))
+        codes, distinct_names = numbered([new_name(name) for name in self.names])
+        return Names(codes[self.codes], tuple(distinct_names))
 
 
 def numbered(cells: Sequence[Cell]) -> tuple[Ints, list[Cell]]:
@@ -112,6 +112,8 @@ def numbered(cells: Sequence[Cell]) -> tuple[Ints, list[Cell]]:
 
 def first_rows(codes: Ints, number: int) -> Ints:
     """Return the first row of each code below `number`, and the number of rows for a code that does not occur."""
-    first = np.full(number, codes.size, dtype=np.int64)
-    first[codes[::-1]] = np.arange(codes.size - 1, -1, -1)  # of several rows with one code, the last write stays
-    return first
+    first_row_of_code = np.full(number, codes.size, dtype=np.int64)
+    first_row_of_code[codes[::-1]] = np.arange(
+        codes.size - 1, -1, -1
+    )  # of several rows with one code, the last write stays
+    return first_row_of_code

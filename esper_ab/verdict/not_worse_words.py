@@ -41,8 +41,8 @@ def not_worse_test(evidence: Evidence) -> str:
         return f"one-sided, at half the e-value of {look.bound_e:g}"
     if not_worse.p is None or not_worse.bound_p is None:
         return "by its interval"
-    reached, bound = p_beside(not_worse.p, not_worse.bound_p)
-    return f"one-sided p {reached} ({bound} required)"
+    p_words, bound = p_beside(not_worse.p, not_worse.bound_p)
+    return f"one-sided p {p_words} ({bound} required)"
 
 
 def limit_words(evidence: Evidence, size: Size) -> str:

@@ -100,10 +100,10 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
 
 def replicate_key(name: str) -> str:
     """Return a text that is equal for all spellings of a seed: "7" for "07" and "7.0", and the name for other names."""
-    whole = _WHOLE.fullmatch(name)
-    if whole is None:
+    number_match = _WHOLE.fullmatch(name)
+    if number_match is None:
         return name
-    return str(int(whole[1]))
+    return str(int(number_match[1]))
 
 
 def names_items(column: str) -> bool:

@@ -56,8 +56,8 @@ class _Sides:
     @cached_property
     def positions(self) -> tuple[Ints, Ints]:
         """The positions of both runs; 0 and 1 unless both are known."""
-        known = self.a.exist & self.b.exist & (self.a.position >= 0) & (self.b.position >= 0)
-        return np.where(known, self.a.position, 0), np.where(known, self.b.position, 1)
+        known_mask = self.a.exist & self.b.exist & (self.a.position >= 0) & (self.b.position >= 0)
+        return np.where(known_mask, self.a.position, 0), np.where(known_mask, self.b.position, 1)
 
     @property
     def absent(self) -> tuple[Bools, Bools]:
@@ -67,8 +67,8 @@ class _Sides:
         """
         no_a = self.a.rows < 0
         no_b = self.b.rows < 0
-        planned = ~np.any(no_a & no_b, axis=0)
-        return np.asarray(np.any(no_a, axis=0) & planned), np.asarray(np.any(no_b, axis=0) & planned)
+        planned_mask = ~np.any(no_a & no_b, axis=0)
+        return np.asarray(np.any(no_a, axis=0) & planned_mask), np.asarray(np.any(no_b, axis=0) & planned_mask)
 
 
 def _sides(runs: Runs, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, partial: bool) -> _Sides:
@@ -82,17 +82,17 @@ def pair_up(
     scales: Sequence[Scale],
     order: Sequence[str],
     *,
-    planned: bool = False,
+    is_planned: bool = False,
     absent_lost: bool = False,
 ) -> Pairing:
     """Pair the runs of `contrast`, replicate by replicate in `order`.
 
     The runs are those of the contrast's task; for a contrast of the mean, they are the runs of all tasks in `scales`.
-    If the runs were `planned`, pairs that share a cluster are reported but kept apart, and a failed run without a
+    If the runs were `is_planned`, pairs that share a cluster are reported but kept apart, and a failed run without a
     partner is not lost: the partner is not needed, or its run is still to come. `absent_lost`: a run that does not
     exist counts as lost if its partner exists, because most programs write no row for a run that crashed.
     """
-    sides = _sides(runs, contrast, scales, order, partial=not planned)
+    sides = _sides(runs, contrast, scales, order, partial=not is_planned)
     places = np.flatnonzero(sides.paired)
     position_a, position_b = sides.positions
     pairs = Pairs(
@@ -102,10 +102,10 @@ def pair_up(
         position_a=position_a[places],
         position_b=position_b[places],
     )
-    unpaired = _unpaired(sides, order, planned=planned, absent_lost=absent_lost)
+    unpaired = _unpaired(sides, order, is_planned=is_planned, absent_lost=absent_lost)
     clusters = _clusters_of(runs, sides, places)
     units = _units(pairs.replicate.tolist(), clusters) if clusters else []  # without clusters, every pair is a unit
-    if units and not planned:
+    if units and not is_planned:
         pairs = Pairs.of(_joined(pairs, unit) for unit in units)
     shared_units = [unit for unit in units if len(unit) > 1]
     return Pairing(
@@ -126,23 +126,23 @@ class _Unpaired:
     absent: list[str]
 
 
-def _unpaired(sides: _Sides, order: Sequence[str], *, planned: bool, absent_lost: bool) -> _Unpaired:
+def _unpaired(sides: _Sides, order: Sequence[str], *, is_planned: bool, absent_lost: bool) -> _Unpaired:
     """Describe the replicates that have a run of a group, but no pair; the flags are those of `pair_up`."""
     contrast = sides.contrast
     unpaired = _Unpaired(halves=[], single=[], absent=[])
     absent_a, absent_b = sides.absent
     if not absent_lost:
         absent_a = absent_b = np.zeros(len(order), dtype=np.bool_)
-    of_interest = ~sides.paired & (sides.a.exist | sides.b.exist | absent_a | absent_b)
-    for place in np.flatnonzero(of_interest).tolist():
+    unpaired_mask = ~sides.paired & (sides.a.exist | sides.b.exist | absent_a | absent_b)
+    for place in np.flatnonzero(unpaired_mask).tolist():
         name = order[place]
         if absent_a[place]:
             unpaired.absent.append(f"{name} of {contrast.a}")
         if absent_b[place]:
             unpaired.absent.append(f"{name} of {contrast.b}")
         half = _half(sides, place, absent_a=bool(absent_a[place]), absent_b=bool(absent_b[place]))
-        lost = not planned and (half.failed_a or half.failed_b)
-        if lost or (sides.a.exist[place] and sides.b.exist[place]):
+        is_lost = not is_planned and (half.failed_a or half.failed_b)
+        if is_lost or (sides.a.exist[place] and sides.b.exist[place]):
             unpaired.halves.append(half)
         elif sides.a.exist[place]:
             unpaired.single.append(f"{name} of {contrast.a}")
@@ -165,9 +165,9 @@ def _half(sides: _Sides, place: int, *, absent_a: bool, absent_b: bool) -> HalfP
     )
 
 
-def _known(of_group: ComparedRuns, place: int) -> float | None:
+def _known(runs: ComparedRuns, place: int) -> float | None:
     """Return the outcome in a replicate, or None."""
-    value = float(of_group.value[place])
+    value = float(runs.value[place])
     return None if isnan(value) else value
 
 
@@ -190,20 +190,20 @@ def any_outcomes_to_compare(plan: AnalysisPlan, observations: Observations) -> b
 
 
 def sampled(
-    runs: Runs, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, planned: bool = False
+    runs: Runs, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str], *, is_planned: bool = False
 ) -> Pairing:
     """Return the runs of `contrast` as two independent samples.
 
-    If the runs were `planned`, each keeps its replicate, because a look takes the runs of the first replicates only.
+    If the runs were `is_planned`, each keeps its replicate, because a look takes the runs of the first replicates only.
     """
     sides = _sides(runs, contrast, scales, order, partial=True)
     known_a, lost_a = _known_and_lost(sides.a)
     known_b, lost_b = _known_and_lost(sides.b)
-    lost = HalfPair(replicate=0, a=None, b=None, failed_a=True, failed_b=False, position_a=0, position_b=1)
-    lost_of_b = msgspec.structs.replace(lost, failed_a=False, failed_b=True)
-    halves = [(place, lost) for place in lost_a] + [(place, lost_of_b) for place in lost_b]
+    lost_of_a = HalfPair(replicate=0, a=None, b=None, failed_a=True, failed_b=False, position_a=0, position_b=1)
+    lost_of_b = msgspec.structs.replace(lost_of_a, failed_a=False, failed_b=True)
+    halves = [(place, lost_of_a) for place in lost_a] + [(place, lost_of_b) for place in lost_b]
     samples = Samples(a=sides.a.value[known_a], b=sides.b.value[known_b])
-    if planned:
+    if is_planned:
         samples = replace(samples, places_a=known_a, places_b=known_b)
         replicates = tuple(msgspec.structs.replace(lost_pair, replicate=place) for place, lost_pair in halves)
     else:
@@ -217,17 +217,17 @@ def sampled(
     )
 
 
-def _known_and_lost(of_group: ComparedRuns) -> tuple[Ints, list[int]]:
+def _known_and_lost(runs: ComparedRuns) -> tuple[Ints, list[int]]:
     """Return the places of the replicates whose outcome is known, and of those whose run was lost."""
-    without = np.isnan(of_group.value)
-    return np.flatnonzero(~without), np.flatnonzero(of_group.exist & without).tolist()
+    missing_mask = np.isnan(runs.value)
+    return np.flatnonzero(~missing_mask), np.flatnonzero(runs.exist & missing_mask).tolist()
 
 
 def leading_complete(runs: Runs, contrast: Contrast, scales: Sequence[Scale], order: Sequence[str]) -> int:
     """Count the leading replicates in which both groups have their runs, finished or lost."""
     sides = _sides(runs, contrast, scales, order, partial=False)
-    missing = np.flatnonzero(~(sides.a.exist & sides.b.exist))
-    return int(missing[0]) if missing.size else len(order)
+    missing_places = np.flatnonzero(~(sides.a.exist & sides.b.exist))
+    return int(missing_places[0]) if missing_places.size else len(order)
 
 
 def _clusters_of(runs: Runs, sides: _Sides, places: Ints) -> dict[int, set[str]]:
@@ -270,9 +270,9 @@ def _units(replicates: Sequence[int], clusters: Mapping[int, set[str]]) -> list[
 
 def _joined(pairs: Pairs, unit: Sequence[int]) -> Pair:
     """Return the mean of the pairs of an independent unit as one pair."""
-    first = pairs[unit[0]]
+    first_pair = pairs[unit[0]]
     if len(unit) == 1:
-        return first
+        return first_pair
     a = fsum(pairs.a[unit]) / len(unit)
     b = fsum(pairs.b[unit]) / len(unit)
-    return Pair(replicate=first.replicate, a=a, b=b, position_a=0, position_b=1)
+    return Pair(replicate=first_pair.replicate, a=a, b=b, position_a=0, position_b=1)

@@ -195,12 +195,12 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
 def _count_missing_pairs(requirement: Requirement, comparison: Comparison) -> str:
     """Say how many pairs a requirement needs if there are too few; else ""."""
     look = comparison.last_look
-    counted = n_pairs(len(comparison.pairs))
+    count_words = n_pairs(len(comparison.pairs))
     if look is not None and look.pairs >= LEAST_PAIRS:
         if requirement.relation not in _ABOUT_SIZE or look.pairs >= LEAST_EQUIVALENCE_PAIRS:
             return ""
-        return f" of {counted}; showing a difference below the margin needs {LEAST_EQUIVALENCE_PAIRS}"
-    return f" of {counted}; every requirement needs a look with at least {LEAST_PAIRS} pairs"
+        return f" of {count_words}; showing a difference below the margin needs {LEAST_EQUIVALENCE_PAIRS}"
+    return f" of {count_words}; every requirement needs a look with at least {LEAST_PAIRS} pairs"
 
 
 def _is_not_worse(comparison: Comparison, *, left_first: bool) -> bool:

@@ -59,10 +59,10 @@ def _signs_rule(design: Design) -> str:
 def _looks_for_small(design: Design) -> str:
     """Say at which looks a difference may be called smaller than the margin, as in "at the last look, with ..."."""
     if design.test in ("mcnemar", "z"):
-        counted = f"{design.unit}s"
+        unit_words = f"{design.unit}s"
     else:
-        counted = "pairs" if design.paired else "runs per group"
-    number_words = f"with {LEAST_EQUIVALENCE_PAIRS} {counted} or more"
+        unit_words = "pairs" if design.paired else "runs per group"
+    number_words = f"with {LEAST_EQUIVALENCE_PAIRS} {unit_words} or more"
     times = []
     if len(design.looks) > 1:
         times.append(f"at the last look, {number_words},")

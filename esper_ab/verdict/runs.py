@@ -41,19 +41,19 @@ class Runs(Sequence[Observation]):
     @classmethod
     def of(cls, rows: Iterable[Observation]) -> Runs:
         """Return these rows in columns."""
-        listed = list(rows)
-        order = tuple(row.order for row in listed)
+        listed_rows = list(rows)
+        order = tuple(row.order for row in listed_rows)
         return cls(
-            group=Names.of(row.group for row in listed),
-            replicate=Names.of(row.replicate for row in listed),
-            task=Names.of(row.task for row in listed),
-            run=Names.of(row.run for row in listed),
-            cluster=Names.of(row.cluster for row in listed),
-            value=np.array([math.nan if row.value is None else row.value for row in listed], dtype=np.float64),
-            cancelled=np.array([row.cancelled for row in listed], dtype=np.bool_),
+            group=Names.of(row.group for row in listed_rows),
+            replicate=Names.of(row.replicate for row in listed_rows),
+            task=Names.of(row.task for row in listed_rows),
+            run=Names.of(row.run for row in listed_rows),
+            cluster=Names.of(row.cluster for row in listed_rows),
+            value=np.array([math.nan if row.value is None else row.value for row in listed_rows], dtype=np.float64),
+            cancelled=np.array([row.cancelled for row in listed_rows], dtype=np.bool_),
             order=() if {*order} <= {None} else order,
-            place=np.array([-1 if row.place is None else row.place for row in listed], dtype=np.int64),
-            row=np.array([row.row for row in listed], dtype=np.int64),
+            place=np.array([-1 if row.place is None else row.place for row in listed_rows], dtype=np.int64),
+            row=np.array([row.row for row in listed_rows], dtype=np.int64),
         )
 
     @classmethod
@@ -118,8 +118,8 @@ class Runs(Sequence[Observation]):
     def digest(self) -> bytes:
         """Return a sha256 of all outcomes, which does not depend on the order of the rows."""
         columns = (self.group, self.replicate, self.task, self.cluster)
-        varying = [column for column in columns if len(column.names) > 1 or column is self.group]
-        alphabetical = np.lexsort([column.ranks for column in reversed(varying)])
+        varying_columns = [column for column in columns if len(column.names) > 1 or column is self.group]
+        alphabetical = np.lexsort([column.ranks for column in reversed(varying_columns)])
         digest = hashlib.sha256(b"[")
         for start in range(0, alphabetical.size, _AT_ONCE):
             rows = alphabetical[start : start + _AT_ONCE]

@@ -34,9 +34,9 @@ def extendable(question: Question, progress: ComparisonProgress) -> bool:
     return question.recorded and progress.decision == "open"
 
 
-def needed_here(question: Question, progress: ComparisonProgress, observed: Spread) -> PairsNeeded:
+def needed_here(question: Question, progress: ComparisonProgress, observed_spread: Spread) -> PairsNeeded:
     """Return how many pairs the margin needs in this plan or, if it is too small, in an extension, where possible."""
-    sd, df, columns = observed
+    sd, df, columns = observed_spread
     design = question.design
     bound = _bound(question, progress)
     extension_need = _raised_need(question, sd, df, bound, columns)
@@ -48,14 +48,14 @@ def needed_here(question: Question, progress: ComparisonProgress, observed: Spre
     return _raised_need(question, sd, df, lambda pairs: _anytime_p(pairs, evidence), columns)
 
 
-def needed_anew(question: Question, progress: ComparisonProgress, observed: Spread) -> PairsNeeded | None:
+def needed_anew(question: Question, progress: ComparisonProgress, observed_spread: Spread) -> PairsNeeded | None:
     """Return how many pairs a new plan with about the same last bound as this plan needs to detect the margin.
 
     Returns None unless this plan has looks.
     """
     if not question.design.boundaries:
         return None
-    sd, df, columns = observed
+    sd, df, columns = observed_spread
     return _raised_need(question, sd, df, _planned_bound(question, progress), columns)
 
 
@@ -83,14 +83,14 @@ def _least_pairs(question: Question) -> int:
 
 
 def smallest_difference(
-    question: Question, progress: ComparisonProgress, observed: Spread, most_pairs: int
+    question: Question, progress: ComparisonProgress, observed_spread: Spread, most_pairs: int
 ) -> float | None:
     """Return the smallest difference that `most_pairs` pairs detect with 80 % power; None if there is no such
     difference.
     """
     if most_pairs < _least_pairs(question):
         return None
-    sd, _, columns = observed
+    sd, _, columns = observed_spread
     bound = _bound(question, progress)
     if callable(bound):
         return smallest_resolvable(sd, most_pairs, bound(most_pairs), columns, signed=False)

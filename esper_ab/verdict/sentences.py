@@ -161,8 +161,8 @@ def _test(evidence: Evidence) -> str:
         return f"no {kind}"
     if look is None or look.bound_p is None:
         return f"{kind} p {p_text(p)}"
-    reached, bound = p_beside(p, look.bound_p)
-    return f"{kind} p {reached} ({bound} required)"
+    p_words, bound = p_beside(p, look.bound_p)
+    return f"{kind} p {p_words} ({bound} required)"
 
 
 def _deciding_p(evidence: Evidence) -> float | None:
@@ -269,8 +269,8 @@ def _kind_and_limits(evidence: Evidence) -> str:
         case Inconclusive.BOUNDED:
             return f"Bounded:{exclusion_words}."
         case Inconclusive.FUTILE:
-            stopped = _stopped(evidence)
-            return f"{stopped}, but{exclusion_words}." if exclusion_words else f"{stopped}."
+            stop_words = _stopped(evidence)
+            return f"{stop_words}, but{exclusion_words}." if exclusion_words else f"{stop_words}."
         case Inconclusive.UNINFORMATIVE:
             data_words = "this plan" if evidence.question.declared else "these pairs"
             reach = f"Uninformative: {data_words} could not have shown {evidence.aim}"

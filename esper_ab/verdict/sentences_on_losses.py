@@ -9,12 +9,12 @@ from esper_ab.verdict.imputation import Imputed, recurs_in
 from esper_ab.verdict.question import Lost, Question
 
 
-def losses_cap(question: Question, retest: Imputed, *, small: bool) -> str:
-    """Explain why lost runs prevent a decision. `small`: the claim was that the difference is small."""
+def losses_cap(question: Question, retest: Imputed, *, is_small: bool) -> str:
+    """Explain why lost runs prevent a decision. `is_small`: the claim was that the difference is small."""
     losses_words = _losses(question, retest.lost_a, retest.lost_b)
     if retest.mean is not None:
         return f"{losses_words}; {_imputation(question, retest)} overturns the decision."
-    if small and not retest.lost_a == retest.lost_b == 1:
+    if is_small and not retest.lost_a == retest.lost_b == 1:
         return (
             f"{losses_words}; a small difference is claimed only if both groups lost equally many {question.row}s, at "
             "most one "
@@ -83,8 +83,8 @@ def collapse_caveats(evidence: Evidence) -> list[str]:
     if unseen_collapse.worst is None:
         flag = evidence.question.worst_flag
         return [f"{missed_words}; its effect is unknown, because no worst outcome is declared ({flag})."]
-    stands = "would" if unseen_collapse.survives else "would not"
+    modal_verb = "would" if unseen_collapse.survives else "would not"
     pair_words = "run" if evidence.samples else "pair with such a run,"
     source = "declared" if unseen_collapse.worst == evidence.design.worst else "seen"
     worst_words = f"the worst outcome {source} ({evidence.design.value(unseen_collapse.worst)})"
-    return [f"{missed_words}. The verdict {stands} survive one more {pair_words} at {worst_words}."]
+    return [f"{missed_words}. The verdict {modal_verb} survive one more {pair_words} at {worst_words}."]

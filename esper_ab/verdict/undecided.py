@@ -46,10 +46,10 @@ def _direction_caveat(evidence: Evidence, pairs: Pairs) -> Iterator[str]:
     signs = np.sign(pairs.differences)
     direction = float(signs[0]) * evidence.question.sign
     if direction and np.all(signs == signs[0]) and p <= evidence.question.alpha:
-        leader = evidence.question.a if direction > 0.0 else evidence.question.b
+        better_group = evidence.question.a if direction > 0.0 else evidence.question.b
         yield (
-            f"{leader} is better in all {n_pairs(len(pairs))} (exact sign test p {p_text(p)}), but how much better on "
-            "average is not shown; this decides nothing."
+            f"{better_group} is better in all {n_pairs(len(pairs))} (exact sign test p {p_text(p)}), but how much "
+            "better on average is not shown; this decides nothing."
         )
 
 

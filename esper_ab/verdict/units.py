@@ -16,7 +16,7 @@ def check_units(
     """Raise UsageError if the margin of a task is not in the unit of its outcomes. `declared_ranges`: those by task."""
     for scale in scales:
         check_margin(scale.outcome, scale.margin, scale.task, declared_ranges.get(scale.task))
-        known = observations.rows.task.among([scale.task]) & ~observations.rows.lost
-        values = observations.rows.value[known].tolist()
+        known_mask = observations.rows.task.among([scale.task]) & ~observations.rows.lost
+        values = observations.rows.value[known_mask].tolist()
         if scale.task not in declared_ranges:
             check_seen(scale.outcome, scale.margin, values, SettingName("scores", "WORST..TARGET"), scale.task)

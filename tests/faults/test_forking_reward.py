@@ -35,7 +35,7 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("call", [lambda link: link.send(SIGN), lambda link: link.close(finished=True)])
+@pytest.mark.parametrize("call", [lambda link: link.send(SIGN), lambda link: link.close(is_finished=True)])
 def test_a_forked_child_exits_if_it_uses_the_link_of_its_worker(tmp_path, call):
     link = Link(f"ipc://{tmp_path}/nobody", "w00/1")
     child = os.fork()
@@ -49,7 +49,7 @@ def test_a_forked_child_exits_if_it_uses_the_link_of_its_worker(tmp_path, call):
         raise
     assert os.waitstatus_to_exitcode(status) == 71
     link.send(SIGN)
-    link.close(finished=False)
+    link.close(is_finished=False)
 
 
 @pytest.mark.parametrize("thread", ["main", "other"])

@@ -34,7 +34,7 @@ def hub():
 def link(hub):
     link = Link(hub.endpoint, "w00/1", resend_after_s=0.05)
     yield link
-    link.close(finished=False)
+    link.close(is_finished=False)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_progress_without_a_receiver_is_dropped_immediately():
     link = Link("ipc:///nowhere/at/all", "w00/1")
     begin_s = time.monotonic()
     link.send(Progress(run=SPEC.ref, milestone=1, step=1, phase="train"))
-    link.close(finished=False)
+    link.close(is_finished=False)
     assert time.monotonic() - begin_s < PATIENCE_S
 
 
@@ -109,7 +109,7 @@ def test_the_last_messages_of_a_finished_worker_arrive(hub):
     link = Link(hub.endpoint, "w00/1")
     for _ in range(50):
         link.send(HELLO)
-    link.close(finished=True)
+    link.close(is_finished=True)
     assert len(receive_messages(hub, 50)) == 50
 
 

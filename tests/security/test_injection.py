@@ -93,7 +93,7 @@ def test_a_page_escapes_foreign_markup(report):
 
 
 def test_a_text_report_escapes_control_sequences(report):
-    text = render_text(report, whole=True)
+    text = render_text(report, in_full=True)
     assert acts(text) == set()
     assert "\\x1b[2J" in text
     assert not [line for line in text.splitlines() if line.startswith(("# Verdict", "```"))]

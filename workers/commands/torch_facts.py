@@ -39,13 +39,13 @@ class TorchFacts(msgspec.Struct, frozen=True, kw_only=True):
     unusable_gpus: str
 
 
-def ask_torch(asked: Sequence[str], step_s: Callable[[str], float]) -> tuple[TorchFacts, list[Device]]:
+def ask_torch(asked_devices: Sequence[str], step_s: Callable[[str], float]) -> tuple[TorchFacts, list[Device]]:
     """Return what torch finds, and the usable GPUs; see `find_gpus`."""
     gpu_there = any(sign.exists() for sign in _GPU_SIGNS) or bool(torch.version.hip and torch.cuda.device_count())
     pool = os.environ.get("CUDA_VISIBLE_DEVICES")
     pin(Arithmetic())  # before CUDA begins
     try:
-        gpus, unusable = find_gpus(asked, seen_gpus(pool), step_s)
+        gpus, unusable = find_gpus(asked_devices, seen_gpus(pool), step_s)
     except RuntimeError as error:
         gpus = []
         unusable = f"CUDA does not start: {error}"
@@ -64,16 +64,16 @@ def ask_torch(asked: Sequence[str], step_s: Callable[[str], float]) -> tuple[Tor
 
 
 def find_gpus(
-    asked: Sequence[str], seen: Sequence[tuple[str, Any]], step_s: Callable[[str], float]
+    asked_devices: Sequence[str], visible_gpus: Sequence[tuple[str, Any]], step_s: Callable[[str], float]
 ) -> tuple[list[Device], str]:
-    """Return the usable GPUs among `seen`, in order, and a sentence about unusable GPUs, or "".
+    """Return the usable GPUs among `visible_gpus`, in order, and a sentence about unusable GPUs, or "".
 
-    The GPUs in `asked` are tested and, if they fail, left out. The first GPU that works is also timed.
+    The GPUs in `asked_devices` are tested and, if they fail, left out. The first GPU that works is also timed.
     """
     gpus = list[Device]()
     n_tested = 0
     broken = list[str]()
-    for index, (name, facts) in enumerate(seen):
+    for index, (name, facts) in enumerate(visible_gpus):
         gpu = Device(
             name=f"cuda:{index}",
             title=facts.name,
@@ -81,7 +81,7 @@ def find_gpus(
             memory_bytes=facts.total_memory,
             capability=f"{facts.major}.{facts.minor}",
         )
-        if gpu.name in asked or "cuda" in asked:
+        if gpu.name in asked_devices or "cuda" in asked_devices:
             n_tested += 1
             try:
                 square = torch.ones(_TRIED_SIDE, _TRIED_SIDE, device=gpu.name)
@@ -108,8 +108,8 @@ def gpu_problem(gpu_there: bool, cuda_build: str | None, usable: int, pool: str 
             f"CUDA_VISIBLE_DEVICES={pool} names a MIG instance among others, but a process can see only one "
             "of them: name one, and launch another experiment for each of the others"
         )
-    wanted = f" in CUDA_VISIBLE_DEVICES={pool}" if pool is not None else ""
-    return f"this machine has an NVIDIA GPU, but torch {torch.__version__} finds none{wanted}"
+    pool_words = f" in CUDA_VISIBLE_DEVICES={pool}" if pool is not None else ""
+    return f"this machine has an NVIDIA GPU, but torch {torch.__version__} finds none{pool_words}"
 
 
 def multiply_adds_per_s() -> float:

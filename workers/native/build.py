@@ -105,10 +105,10 @@ def sources(folder: Path = HERE) -> tuple[Path, ...]:
 
 def sources_sha256(folder: Path = HERE) -> str:
     """Return the sha256 of the names and contents of the sources."""
-    whole = hashlib.sha256()
+    sha = hashlib.sha256()
     for path in sources(folder):
-        whole.update(f"{path.name} {_sha256(path)}\n".encode())
-    return whole.hexdigest()
+        sha.update(f"{path.name} {_sha256(path)}\n".encode())
+    return sha.hexdigest()
 
 
 def flags(width: str) -> tuple[str, ...]:

@@ -89,9 +89,9 @@ def checked(width: str, folder: Path = build.HERE) -> tuple[ctypes.CDLL, build.B
         library = ctypes.CDLL(str(file))  # as a path, so that no folder is searched
         binding.declare(library, binding.layout(binding.STRUCTS, build.WIDTHS[width].lanes))
         answer = known_answer(library)
-        right = answer == KNOWN_ANSWER[width] and policy.known_answer(library) == POLICY_ANSWER[answer]
+        is_right = answer == KNOWN_ANSWER[width] and policy.known_answer(library) == POLICY_ANSWER[answer]
     except (OSError, AttributeError, ValueError) as error:
         raise Unusable(f"{file.name} cannot be loaded ({error})") from None
-    if not right:
+    if not is_right:
         raise Unusable(f"{file.name} computes other bits than its known answer")
     return library, record

@@ -256,7 +256,7 @@ class NativePolicy(ActorCritic):
 
 def known_answer(library: ctypes.CDLL) -> str:
     """Return the sha256 of decisions, evaluations and updates of small policies of every kind, on fixed numbers."""
-    whole = hashlib.sha256()
+    sha = hashlib.sha256()
     for shape in _ANSWERING:
         policy = NativePolicy(shape, RngPath(0), library)
         size = (_ANSWERED_STEPS, _ANSWERED_SEQUENCES)
@@ -283,9 +283,9 @@ def known_answer(library: ctypes.CDLL) -> str:
         rule = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.01, max_grad_norm=0.5, lr=1e-2, target_kl=math.inf)
         learning_steps = [policy.learn(batch, np.arange(size[1]), rule) for _ in range(2)]
         for array in (actions, *memory, *policy.evaluate(batch), policy._flat):
-            whole.update(array.tobytes())
-        whole.update(repr(learning_steps).encode())
-    return whole.hexdigest()
+            sha.update(array.tobytes())
+        sha.update(repr(learning_steps).encode())
+    return sha.hexdigest()
 
 
 class _Fixed:
@@ -309,5 +309,5 @@ _ANSWERING = (
 
 def _numbers(shape: tuple[int, ...], scale: float = 1.0) -> Floats32:
     """Return numbers in [-scale / 2, scale / 2), the same on every machine."""
-    whole = np.arange(1, math.prod(shape) + 1, dtype=np.int64) * 40503 % 65536
-    return ((whole / 65536 - 0.5) * scale).astype(np.float32).reshape(shape)
+    remainders = np.arange(1, math.prod(shape) + 1, dtype=np.int64) * 40503 % 65536
+    return ((remainders / 65536 - 0.5) * scale).astype(np.float32).reshape(shape)

@@ -246,7 +246,7 @@ class PPOAgent(Controller[Seen]):
             arrays = of_steps(arrays, rollout.valid)
             memory = None
         elif rollout.starts.any():
-            arrays, column, is_first = cut_sequences(arrays, rollout.starts)
+            arrays, column, first_mask = cut_sequences(arrays, rollout.starts)
             if memory is not None:
-                memory = memory.take(column, 1) * is_first[:, None]
+                memory = memory.take(column, 1) * first_mask[:, None]
         return Batch(**arrays, memory=memory)

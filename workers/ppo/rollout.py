@@ -135,15 +135,17 @@ def cut_sequences(arrays: Arrays, starts: Bools) -> tuple[Arrays, Ints, Bools]:
     Also return the column of each sequence, [N], and whether it is the first of its column, [N].
     """
     steps, columns = starts.shape
-    begins = [np.concatenate(([0], np.flatnonzero(starts[1:, column]) + 1)) for column in range(columns)]  # by column
-    column_numbers = np.repeat(np.arange(columns), [len(column_begins) for column_begins in begins])
-    begin = np.concatenate(begins)
-    length = np.concatenate([np.diff(column_begins, append=steps) for column_begins in begins])
+    begins_by_column = [
+        np.concatenate(([0], np.flatnonzero(starts[1:, column]) + 1)) for column in range(columns)
+    ]  # by column
+    column_numbers = np.repeat(np.arange(columns), [len(column_begins) for column_begins in begins_by_column])
+    begin_steps = np.concatenate(begins_by_column)
+    length = np.concatenate([np.diff(column_begins, append=steps) for column_begins in begins_by_column])
     place = np.arange(length.max())[:, None]  # [L, 1], in a sequence
-    within = place < length  # [L, N]
-    row_index = np.where(within, begin + place, 0)
+    inside_mask = place < length  # [L, N]
+    row_index = np.where(inside_mask, begin_steps + place, 0)
     sequences = {}
     for name, array in arrays.items():
-        kept_mask = within.reshape(*within.shape, *[1] * (array.ndim - 2))
+        kept_mask = inside_mask.reshape(*inside_mask.shape, *[1] * (array.ndim - 2))
         sequences[name] = np.where(kept_mask, array[row_index, column_numbers], 0).astype(array.dtype)
-    return sequences, column_numbers, begin == 0
+    return sequences, column_numbers, begin_steps == 0

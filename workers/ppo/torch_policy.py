@@ -51,11 +51,11 @@ class TorchPolicy(ActorCritic):
     def __init__(self, shape: Shape, rng: RngPath) -> None:
         super().__init__(shape)
         # In torch's memory, because the last bits of torch's products may depend on alignment, which numpy leaves open.
-        filled = {name: torch.tensor(weight) for name, weight in initial_weights(shape, rng).items()}
-        self.weights = {name: weight.numpy() for name, weight in filled.items()}
+        initial_tensors = {name: torch.tensor(weight) for name, weight in initial_weights(shape, rng).items()}
+        self.weights = {name: weight.numpy() for name, weight in initial_tensors.items()}
         self.means = {name: np.zeros_like(weight) for name, weight in self.weights.items()}
         self.squares = {name: np.zeros_like(weight) for name, weight in self.weights.items()}
-        self._tensors = {name: weight.requires_grad_() for name, weight in filled.items()}
+        self._tensors = {name: weight.requires_grad_() for name, weight in initial_tensors.items()}
         sizes = torch.tensor(shape.head_sizes, dtype=torch.int64)
         self._fitting = torch.arange(max(shape.head_sizes, default=0)) < sizes[:, None]  # masks of all choices
 

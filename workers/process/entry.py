@@ -112,7 +112,7 @@ def _serve(
             raise RuntimeError("a user's code called sys.exit()") from error
         raise
     finally:
-        link.close(finished=True)
+        link.close(is_finished=True)
 
 
 def failure(error: BaseException) -> Failed:

@@ -212,12 +212,12 @@ class Link:
                 return message.reason
         return None
 
-    def close(self, finished: bool) -> None:
-        """Close the connection; if the worker has `finished`, deliver pending messages first, otherwise drop them."""
+    def close(self, is_finished: bool) -> None:
+        """Close the connection; if the worker `is_finished`, deliver pending messages first, otherwise drop them."""
         self._end_forked_child()
         if self._watch is not None:
             self._watch.close()
-        self._socket.close(_LINGER_FINISHED_MS if finished else 0)
+        self._socket.close(_LINGER_FINISHED_MS if is_finished else 0)
         self._context.term()
 
     def _end_forked_child(self) -> None:

@@ -47,12 +47,12 @@ class Makers:
         self.folder = Path(order.experiment_dir)
         self._lane = order.lane
         self._runs: dict[Kind, Callable[[worker_order.RunSpec], RunSession]] = {}
-        self.only_ours = True  # no code of the user or of an environment has run
+        self.only_our_code = True  # no code of the user or of an environment has run
 
     def session(self, spec: worker_order.RunSpec) -> RunSession:
         """Create a run with the kind of its task."""
         kind = kind_of(spec.task)
-        self.only_ours &= kind.ours and not spec.reward_code
+        self.only_our_code &= kind.runs_only_our_code and not spec.reward_code
         if kind not in self._runs:
             self._runs[kind] = kind.runs(self._lane, self.folder)
         return self._runs[kind](spec)
@@ -65,7 +65,7 @@ def serve(link: Link, order: worker_order.WorkerOrder, log_to: Callable[[Path, s
         message = link.orders()
         if isinstance(message, messages.Stop):
             _say(f"stop: {message.reason}")
-            return makers.only_ours
+            return makers.only_our_code
         if isinstance(message, messages.Assign):
             spec = message.spec
             try:
@@ -76,7 +76,7 @@ def serve(link: Link, order: worker_order.WorkerOrder, log_to: Callable[[Path, s
                 _say(f"{spec.ref.name}: given up: {cancellation}")
             except _Stopped as stop:
                 _say(f"stop: {stop}")
-                return makers.only_ours
+                return makers.only_our_code
             except _gpu_memory_errors() as error:
                 raise OutOfMemory(_how_much(spec)) from error
 
@@ -146,8 +146,8 @@ def _restore(folder: Path, session: RunSession, assignment: messages.Assign) -> 
     for sentence in damage_reports:
         _say(sentence)
     if assignment.milestone > 0:
-        begins = f"taken up after episode {milestone - 1}" if milestone else "begun anew"
-        _say(f"{assignment.spec.ref.name}: {begins}")
+        begin_words = f"taken up after episode {milestone - 1}" if milestone else "begun anew"
+        _say(f"{assignment.spec.ref.name}: {begin_words}")
     return milestone, damage_reports
 
 

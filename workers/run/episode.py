@@ -31,10 +31,10 @@ def play(
 ) -> Ended:
     """Play one episode with `step_through` and return its result."""
     sums = step_through(env, paths, decider, rewards, stopwatch, on_step)
-    ended = env.ends()
+    endings = env.ends()
     own_sums = next(iter(sums.values()), np.zeros(env.n_envs))
-    envs = [msgspec.structs.replace(end, reward_sum=finite(float(own_sums[end.env]))) for end in ended.envs]
-    return Ended(tuple(envs), ended.events, sums)
+    envs = [msgspec.structs.replace(end, reward_sum=finite(float(own_sums[end.env]))) for end in endings.envs]
+    return Ended(tuple(envs), endings.events, sums)
 
 
 def step_through(

@@ -45,7 +45,7 @@ class Session:
         own_reward = spec.settings.reward
         self._rewards = {own_reward.mode: world.reward(own_reward)}
         self._eval_rewards = {mode: world.reward(RewardSettings(mode=mode)) for mode in spec.eval_reward_modes}
-        self._env = world.environments(own_reward, spec.steps, spec.n_envs, self._stopwatch, whole=False)
+        self._env = world.environments(own_reward, spec.steps, spec.n_envs, self._stopwatch, whole_episodes=False)
         self.agent = self._fresh_agent() if spec.settings.has_policy else None
 
     def warm_up(self, on_step: OnStep) -> float:
@@ -58,7 +58,7 @@ class Session:
         stopwatch = Stopwatch()
         steps = min(WARM_UP_STEPS, self.spec.steps)
         own_reward = self.spec.settings.reward
-        env = self._world.environments(own_reward, steps, self.spec.n_envs, stopwatch, whole=True)
+        env = self._world.environments(own_reward, steps, self.spec.n_envs, stopwatch, whole_episodes=True)
         paths = paths_below(self._path / "warm-up", env.n_envs)
         step_through(env, paths, self._decider(agent), self._rewards, stopwatch, on_step)
         if agent is not None:
@@ -172,7 +172,7 @@ class Session:
     def evaluation_episode(self, episode: int, eval_episodes: int, decider: Controller[Any], on_step: OnStep) -> Ended:
         """Play the first `eval_episodes` environments of an evaluation episode; score them by every mode's defaults."""
         steps = self._world.evaluation_steps
-        env = self._world.environments(RewardSettings(), steps, eval_episodes, self._stopwatch, whole=True)
+        env = self._world.environments(RewardSettings(), steps, eval_episodes, self._stopwatch, whole_episodes=True)
         paths = paths_below(self._path / "evaluate" / episode, eval_episodes)
         return play(env, paths, decider, self._eval_rewards, self._stopwatch, on_step)
 

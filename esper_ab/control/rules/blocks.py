@@ -57,12 +57,12 @@ class BlocksInProgress:
 
     def arrival(self, run: RunHistory, milestone: int, report: Report) -> Literal["new", "again", "repeat"]:
         """Classify a report as `runs.arrival` does. Also raises Rejected if the run's release is not yet recorded."""
-        stands = self.stands(run)
-        kind = arrival(run, stands, milestone, report)
-        if kind != "repeat" and stands != NOWHERE and not self.may_pass(run, stands):
+        reached_milestone = self.stands(run)
+        kind = arrival(run, reached_milestone, milestone, report)
+        if kind != "repeat" and reached_milestone != NOWHERE and not self.may_pass(run, reached_milestone):
             raise Rejected(
                 f"reports {stage(run.spec, milestone)} of {run.ref.name}, but was not released after "
-                f"{stage(run.spec, stands)}"
+                f"{stage(run.spec, reached_milestone)}"
             )
         return kind
 

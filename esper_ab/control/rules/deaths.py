@@ -73,8 +73,8 @@ def number_complete(history: History) -> int:
     number = 0
     for block in history.blocks:
         runs = [history.runs[spec.ref.name] for spec in block.runs]
-        begun = [run for run in runs if not run.left_out]
-        if begun and all(run.evaluation is not None and not run.lost for run in begun):
+        begun_runs = [run for run in runs if not run.left_out]
+        if begun_runs and all(run.evaluation is not None and not run.lost for run in begun_runs):
             number += 1
     return number
 
@@ -91,5 +91,5 @@ def any_expected(history: History) -> bool:
 
 def nothing_left(history: History) -> bool:
     """True if runs were given up, none is still expected and no replicate is complete."""
-    lost = any(run.lost for run in history.runs.values())
-    return lost and not any_expected(history) and not any_complete(history)
+    any_lost = any(run.lost for run in history.runs.values())
+    return any_lost and not any_expected(history) and not any_complete(history)

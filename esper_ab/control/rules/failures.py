@@ -72,36 +72,36 @@ class Failures:
         self._times: Counter[tuple[str, RunRef]] = Counter()  # by masked cause and run
         self._since: dict[str, _SinceCompletion] = {}  # by masked cause
 
-    def add(self, run: RunRef, cause: Cause, *, complete: int, at_work: Collection[int]) -> Alike:
+    def add(self, run: RunRef, cause: Cause, *, complete_seeds: int, at_work: Collection[int]) -> Alike:
         """Add a failure of `run`, and return what it is alike to.
 
-        `complete`: the number of seeds that are complete; `at_work`: those in progress.
+        `complete_seeds`: the number of seeds that are complete; `at_work`: those in progress.
         """
         self._times[cause.masked, run] += 1
-        since = self._since.get(cause.masked)
-        if since is None or since.complete != complete:
-            since = _SinceCompletion(complete=complete, at_work=frozenset(at_work), texts={})
-            self._since[cause.masked] = since
-        since.texts[run] = cause.text
-        failed_seeds = {failed.replicate for failed in since.texts}
+        since_completion = self._since.get(cause.masked)
+        if since_completion is None or since_completion.complete != complete_seeds:
+            since_completion = _SinceCompletion(complete=complete_seeds, at_work=frozenset(at_work), texts={})
+            self._since[cause.masked] = since_completion
+        since_completion.texts[run] = cause.text
+        failed_seeds = {failed.replicate for failed in since_completion.texts}
         return Alike(
-            others=tuple(failed for failed in since.texts if failed != run),
+            others=tuple(failed for failed in since_completion.texts if failed != run),
             times=self._times[cause.masked, run],
-            same_words=len(set(since.texts.values())) == 1,
-            outlived=len(since.at_work.intersection(at_work) - failed_seeds),
+            same_words=len(set(since_completion.texts.values())) == 1,
+            outlived=len(since_completion.at_work.intersection(at_work) - failed_seeds),
         )
 
 
-def is_of_the_program(runs: Collection[RunRef], complete: int, outlived: int) -> bool:
+def is_of_the_program(runs: Collection[RunRef], complete_seeds: int, outlived: int) -> bool:
     """Whether the program is at fault if these runs failed in the same way, and not their seeds or their setting.
 
     It is if the failure has struck two seeds or more, and more than those for which the program works: those that are
-    `complete`, and those that have `outlived` the failure (see `Alike`). Once seeds are complete, the failure must also
-    strike several groups.
+    `complete_seeds`, and those that have `outlived` the failure (see `Alike`). Once seeds are complete, the failure
+    must also strike several groups.
     """
     seeds = {run.replicate for run in runs}
     groups = {run.group_id for run in runs}
-    return len(seeds) > max(1, complete + outlived) and (not complete or len(groups) > 1)
+    return len(seeds) > max(1, complete_seeds + outlived) and (not complete_seeds or len(groups) > 1)
 
 
 def first(run: RunRef, failure: Failure) -> str:
@@ -116,12 +116,12 @@ def repeated(runs: tuple[RunRef, ...], failure: Failure, *, same_words: bool) ->
     """
     names = [run.name for run in runs]
     if len(names) <= _NAMED:
-        names_words = listed(names)
+        run_words = listed(names)
     else:
-        names_words = f"{', '.join(names[:_NAMED])} and others"
+        run_words = f"{', '.join(names[:_NAMED])} and others"
     example_words = "" if same_words else f"for example in {names[-1]}: "
     line = (
-        f"{names_words} failed in the same way, so the experiment ends, with every seed kept: "
+        f"{run_words} failed in the same way, so the experiment ends, with every seed kept: "
         f"{example_words}{failure.cause.text}"
     )
     return failure.kind(f"{line}\n{failure.log}" if failure.log else line)

@@ -72,16 +72,20 @@ class GivingUp:
         """Take the replicates since which another one was completed, or all if there is `nothing_else` to train."""
         if not self._aside:
             return ()
-        complete = number_complete(self._history)
-        due_drops = [(then, dropped) for then, dropped in self._aside if nothing_else or complete > then]
-        self._aside = [waiting for waiting in self._aside if waiting not in due_drops]
-        return tuple(dropped for _, dropped in due_drops)
+        complete_seeds = number_complete(self._history)
+        due_drops = [
+            (complete_then, dropped_run)
+            for complete_then, dropped_run in self._aside
+            if nothing_else or complete_seeds > complete_then
+        ]
+        self._aside = [waiting_run for waiting_run in self._aside if waiting_run not in due_drops]
+        return tuple(dropped_run for _, dropped_run in due_drops)
 
     def drop(self, dropped_run: Dropped) -> EsperError | None:
         """Give up the replicate of a run that keeps failing; return an error if this ends the experiment, else None."""
         death_words = incidents.died(dropped_run.run, dropped_run.deaths)
-        failed = (dropped_run.run.ref.name, *dropped_run.alike)
-        self.give_up(self._block_of(dropped_run.run), f"{death_words}: {dropped_run.how}", failed)
+        failed_runs = (dropped_run.run.ref.name, *dropped_run.alike)
+        self.give_up(self._block_of(dropped_run.run), f"{death_words}: {dropped_run.how}", failed_runs)
         self._out.do(commands.Sync())
         error = dropped_run.error
         if self._deaths.count_given_up(dropped_run.how) and not any_complete(self._history):
@@ -107,7 +111,7 @@ class GivingUp:
             block.runs, key=lambda spec: spec.ref.name not in failed_run
         ):  # record the failed runs first
             if self._history.runs[spec.ref.name].expected:
-                self._out.record(incidents.run_given_up(spec, reason, failed=spec.ref.name in failed_run))
+                self._out.record(incidents.run_given_up(spec, reason, has_failed=spec.ref.name in failed_run))
         self._free_lanes(block, reason)
 
     def _free_lanes(self, block: Block, reason: str) -> None:

@@ -96,9 +96,9 @@ def stop_begins(stop_source: str) -> Incident:
     )
 
 
-def stop_waits(worker: WorkerState, run: RunHistory, stands: int, silence: Laggard | None) -> str:
+def stop_waits(worker: WorkerState, run: RunHistory, reached_milestone: int, silence: Laggard | None) -> str:
     """Say which worker a stop waits for. This is a warning and not an incident, because it affects no result."""
-    place = whereabouts(worker, run, stands, silence.last if silence else None)
+    place = whereabouts(worker, run, reached_milestone, silence.last if silence else None)
     if silence:
         silence_words = f"silent for {silence.silent_s:.0f} s, killed after {silence.limit_s:.0f} s; "
     else:
@@ -139,12 +139,12 @@ def death(worker: WorkerState, run: RunHistory | None, line: str, log: str, *, h
     )
 
 
-def program_failed(worker: WorkerState, run: RunHistory, failure: Failure, alike: Alike) -> Incident:
+def program_failed(worker: WorkerState, run: RunHistory, failure: Failure, same_failures: Alike) -> Incident:
     """Return the incident of a failure of the user's program; an exit repeated in the same way has no log."""
     hung = failure.kind is WorkerHung
-    if alike.times == 1 and not alike.others:
+    if same_failures.times == 1 and not same_failures.others:
         return death(worker, run, failure.line, failure.log, hung=hung)
-    earlier_run = "before" if alike.times > 1 else alike.others[0].name
+    earlier_run = "before" if same_failures.times > 1 else same_failures.others[0].name
     line = f"{worker.title} failed in the same way as {earlier_run}: {failure.cause.text}"
     return death(worker, run, line, failure.log if hung else "", hung=hung)
 
@@ -152,10 +152,10 @@ def program_failed(worker: WorkerState, run: RunHistory, failure: Failure, alike
 def restart(worker: WorkerState, run: RunHistory | None) -> Incident:
     name, recorded_milestone = (run.ref.name, run.recorded) if run else ("", 0)
     if run and recorded_milestone > 0:
-        begins = f"continue {name} after {stage(run.spec, recorded_milestone)}"
+        begin_words = f"continue {name} after {stage(run.spec, recorded_milestone)}"
     else:
-        begins = f"begin {name} again"
-    run_words = f" to {begins}" if run else ""
+        begin_words = f"begin {name} again"
+    run_words = f" to {begin_words}" if run else ""
     return Incident(category="restart", run_name=name, detail=f"{worker.title} was started{run_words}")
 
 
@@ -168,20 +168,22 @@ def start_delayed(worker: WorkerState, lack: str, limit_s: float) -> Incident:
     )
 
 
-def run_given_up(spec: RunSpec, reason: str, *, failed: bool) -> Incident:
-    """Return an incident: the run gets no outcome. `failed`: this run caused its replicate to be given up."""
-    return Incident(category="dropped_pair" if failed else "cancelled", run_name=spec.ref.name, detail=reason)
+def run_given_up(spec: RunSpec, reason: str, *, has_failed: bool) -> Incident:
+    """Return an incident: the run gets no outcome. `has_failed`: this run caused its replicate to be given up."""
+    return Incident(category="dropped_pair" if has_failed else "cancelled", run_name=spec.ref.name, detail=reason)
 
 
-def whereabouts(worker: WorkerState, run: RunHistory | None, stands: int, sign: Sign | None) -> str:
+def whereabouts(worker: WorkerState, run: RunHistory | None, reached_milestone: int, sign: Sign | None) -> str:
     """Say what a worker was doing when it ended, or is doing while a stop waits for it.
 
-    `stands`: the milestone it last reported; `sign`: its last sign of life, None if it owed none.
+    `reached_milestone`: the milestone it last reported; `sign`: its last sign of life, None if it owed none.
     """
     if run is None or not worker.greeted:
         if worker.greeted:
             return "between runs"
         return "before it was ready for a run"
     if sign is None:
-        return f"while run {run.ref.name} waited at the barrier after {stage(run.spec, stands)}"
-    return f"in {stage(run.spec, stands + 1)} of run {run.ref.name} (last sign: {sign.phase}, step {sign.step})"
+        return f"while run {run.ref.name} waited at the barrier after {stage(run.spec, reached_milestone)}"
+    return (
+        f"in {stage(run.spec, reached_milestone + 1)} of run {run.ref.name} (last sign: {sign.phase}, step {sign.step})"
+    )

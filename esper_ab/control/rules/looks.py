@@ -102,7 +102,7 @@ def _looks_to_take(history: History, progress: PlanProgress) -> list[int]:
 
 def _taken(history: History, progress: PlanProgress) -> list[LookTaken]:
     """Return the looks to record, with the comparisons that each one decides or stops, and the groups that leave."""
-    since = _last_look(history)
+    last_look = _last_look(history)
     taken_looks: list[LookTaken] = []
     for look in _looks_to_take(history, progress):
         decided_contrasts = []
@@ -112,7 +112,7 @@ def _taken(history: History, progress: PlanProgress) -> list[LookTaken]:
             deciding_replicates = comparison.decided_at
             if deciding_replicates is None or deciding_replicates > look:
                 open_contrasts.append(contrast)
-            elif deciding_replicates <= since:
+            elif deciding_replicates <= last_look:
                 continue  # an earlier look recorded it
             elif comparison.decision == "futile":
                 futile_contrasts.append(contrast)
@@ -127,7 +127,7 @@ def _taken(history: History, progress: PlanProgress) -> list[LookTaken]:
                 leaving=leaving_groups,
             )
         )
-        since = look
+        last_look = look
     return taken_looks
 
 

@@ -160,22 +160,24 @@ class Losses:
         """
         failure = Failure(cause=cause, how=loss.how, line=loss.line, log=loss.last_words, kind=loss.kind)
         complete_seeds = number_complete(self._history)
-        alike = self._failures.add(run.ref, cause, complete=complete_seeds, at_work=self._blocks.replicates)
-        self._out.record(incidents.program_failed(loss.worker, run, failure, alike))
+        same_failures = self._failures.add(
+            run.ref, cause, complete_seeds=complete_seeds, at_work=self._blocks.replicates
+        )
+        self._out.record(incidents.program_failed(loss.worker, run, failure, same_failures))
         self._liveness.forget(loss.worker.identity)
-        failed = (*alike.others, run.ref)
-        if failures.is_of_the_program(failed, complete_seeds, alike.outlived):
-            return failures.repeated(failed, failure, same_words=alike.same_words)
-        if alike.times == 1 and not alike.others:
+        failed_runs = (*same_failures.others, run.ref)
+        if failures.is_of_the_program(failed_runs, complete_seeds, same_failures.outlived):
+            return failures.repeated(failed_runs, failure, same_words=same_failures.same_words)
+        if same_failures.times == 1 and not same_failures.others:
             self._out.do(commands.Warn(failures.first(run.ref, failure)))
         self._blocks.died(run)
         died_too_often = self._deaths.count_in_run(run.ref.name, run.recorded)
-        same_seed = tuple(other.name for other in alike.others if other.replicate == run.ref.replicate)
-        if not died_too_often and loss.fault.retryable and alike.times == 1 and not same_seed:
+        same_seed = tuple(other.name for other in same_failures.others if other.replicate == run.ref.replicate)
+        if not died_too_often and loss.fault.retryable and same_failures.times == 1 and not same_seed:
             return None
         error = failure.kind(failure.account)
-        dropped_run = Dropped(run=run, alike=same_seed, deaths=alike.times, how=failure.how, error=error)
-        only_this_group = all(other.group_id == run.ref.group_id for other in alike.others)
+        dropped_run = Dropped(run=run, alike=same_seed, deaths=same_failures.times, how=failure.how, error=error)
+        only_this_group = all(other.group_id == run.ref.group_id for other in same_failures.others)
         if complete_seeds and only_this_group:
             return dropped_run
         self._giving_up.set_aside(dropped_run)

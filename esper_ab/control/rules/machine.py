@@ -135,14 +135,15 @@ class ExperimentMachine:
         return self._out.taken()
 
     def heard_garbage(
-        self, identity: str, reason: str, *, known: bool, new: bool, cut_off: bool
+        self, identity: str, reason: str, *, from_worker: bool, new: bool, cut_off: bool
     ) -> tuple[Command, ...]:
         """Handle an invalid message.
 
-        `known`: the sender is a worker. `new`: the message is worth an incident. `cut_off`: the sender is now ignored.
+        `from_worker`: the sender is a worker. `new`: the message is worth an incident. `cut_off`: the sender is now
+        ignored.
         """
         worker = self._workers.of(identity)
-        if known and worker is None:
+        if from_worker and worker is None:
             return ()
         if new:
             name = ""
@@ -210,8 +211,8 @@ class ExperimentMachine:
         """
         worker = self._workers.on_lane(lane)
         run = self._run_of(worker)
-        stands = self._blocks.stands(run) if run else runs.NOWHERE
-        place = incidents.whereabouts(worker, run, stands, self._liveness.last(worker.identity))
+        reached_milestone = self._blocks.stands(run) if run else runs.NOWHERE
+        place = incidents.whereabouts(worker, run, reached_milestone, self._liveness.last(worker.identity))
         if worker.cancelled and worker.fault is not None and self._liveness.is_just_assigned(worker.identity):
             blameless = True  # the run that it was told to leave failed, not the one that it was then given
             place = "after its run was cancelled"

@@ -40,22 +40,26 @@ def assignment(run: RunHistory, mended_trainer: TrainerMended | None) -> Assign:
     return Assign(spec=spec, milestone=max(0, run.recorded), checkpoints=newest_checkpoints)
 
 
-def arrival(run: RunHistory, stands: int, milestone: int, report: Report) -> Literal["new", "again", "repeat"]:
+def arrival(
+    run: RunHistory, reached_milestone: int, milestone: int, report: Report
+) -> Literal["new", "again", "repeat"]:
     """Classify a report of `milestone` as "new", "again" (a redo after a restart) or "repeat" (a duplicate).
 
-    `stands`: the last milestone that the run's current worker has reported. "again": an earlier worker reported the
-    milestone; "repeat": this worker did. Raises Rejected if the worker cannot be at that milestone.
+    `reached_milestone`: the last milestone that the run's current worker has reported. "again": an earlier worker
+    reported the milestone; "repeat": this worker did. Raises Rejected if the worker cannot be at that milestone.
     """
     name = run.ref.name
     ready = isinstance(report, Ready)
-    if ready and stands == NOWHERE:
+    if ready and reached_milestone == NOWHERE:
         if milestone > max(0, run.recorded):
             ends = f"the records end after {max(0, run.recorded)}"
             raise Rejected(f"says it is ready after {counted(milestone, 'episode')} of {name}, but {ends}")
-    elif milestone <= stands:
+    elif milestone <= reached_milestone:
         return "repeat"
-    elif ready or stands == NOWHERE or milestone != stands + 1:
-        raise Rejected(f"reports {stage(run.spec, milestone)} of {name}, but {stage(run.spec, stands + 1)} comes next")
+    elif ready or reached_milestone == NOWHERE or milestone != reached_milestone + 1:
+        raise Rejected(
+            f"reports {stage(run.spec, milestone)} of {name}, but {stage(run.spec, reached_milestone + 1)} comes next"
+        )
     return "again" if milestone <= run.recorded else "new"
 
 

@@ -35,10 +35,10 @@ def epoch_s(task: TaskFacts, n_envs: int, batch_size: int, speed: float, rates: 
 
     `speed` is in multiply-adds per second, as measured by the preflight.
     """
-    trained, validation_samples, _ = task.sizes
+    training_samples, validation_samples, _ = task.sizes
     unit_work = task.host_multiply_adds + rates.value * task.host_values
-    work = n_envs * (_PASSES * trained + rates.validated * validation_samples) * unit_work
-    return math.ceil(trained / batch_size) * rates.step_s + work / speed
+    work = n_envs * (_PASSES * training_samples + rates.validated * validation_samples) * unit_work
+    return math.ceil(training_samples / batch_size) * rates.step_s + work / speed
 
 
 class GrowthEstimate(EstimateKind):

@@ -32,7 +32,7 @@ _BANDS: tuple[tuple[str, int, str, tuple[str, ...]], ...] = (
     ("germinated", 1, "", ("GERMINATED",)),
     ("cooling down after a prune", 0, "////", ("PRUNED", "EMBARGOED", "RESETTING")),
 )
-_BAND_OF = {stage: row for row, band in enumerate(_BANDS) for stage in band[3]}
+_BAND_BY_STAGE = {stage: row for row, band in enumerate(_BANDS) for stage in band[3]}
 _MOST_EPISODES = 5000  # sampled per group, because their records are read one by one
 _MOST_STEPS = 200  # columns of a panel; longer episodes are sampled
 OPS = {  # operation -> its measure
@@ -58,7 +58,7 @@ def lifecycle(content: Content) -> Drawing | None:
     drawn_groups = {group: bands for group, bands in by_group.items() if any(map(any, bands))}
     if not drawn_groups:
         return None
-    figure, panels = grid(len(drawn_groups), sharey=True, single=(9.4, 3.0))
+    figure, panels = grid(len(drawn_groups), sharey=True, single_size=(9.4, 3.0))
     for axes, (group, bands) in zip(panels, drawn_groups.items(), strict=True):
         _stack(axes, steps, bands)
         axes.set_title(shortened(group))
@@ -164,7 +164,7 @@ def _count(record: EpisodeRecord, steps: Sequence[int], counts: list[list[int]])
             changes = bisect_right(event_steps, step)
             if changes:
                 _, stage = life[changes - 1]
-                band = _BAND_OF.get(stage)
+                band = _BAND_BY_STAGE.get(stage)
                 if band is not None:
                     counts[band][column] += 1
 

@@ -32,12 +32,12 @@ class GrowthNotes(NotesKind):
     def on_learning(self, experiment: ResolvedExperiment) -> Iterator[str]:
         """Yield notes on small training budgets, and on the bias of an untrained policy."""
         learners = [group.name for group in experiment.groups if group.settings.learns]
-        trained = experiment.episodes * experiment.n_envs
-        if len(learners) > 1 and trained < ENOUGH_EPISODES and enough_episodes(experiment) is None:
+        training_episodes = experiment.episodes * experiment.n_envs
+        if len(learners) > 1 and training_episodes < ENOUGH_EPISODES and enough_episodes(experiment) is None:
             yield (
-                f"budget: a run trains on {counted(trained, 'episode')} (episodes x environments). On digits, few "
-                f"pairs tell rewards apart only from {ENOUGH_EPISODES} on. At this budget you compare early learning "
-                f"of {', '.join(learners)}; the ranking may change with longer training."
+                f"budget: a run trains on {counted(training_episodes, 'episode')} (episodes x environments). On "
+                f"digits, few pairs tell rewards apart only from {ENOUGH_EPISODES} on. At this budget you compare "
+                f"early learning of {', '.join(learners)}; the ranking may change with longer training."
             )
         for start, names in starts(experiment.groups).items():
             if start != UNIFORM:

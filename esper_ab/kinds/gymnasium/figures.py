@@ -22,7 +22,7 @@ def own_reward(content: Content) -> Drawing | None:
     learning = own_rewards(content.history)
     if not learning:
         return None
-    figure, panels = grid(len(learning), single=(9.4, 3.0))
+    figure, panels = grid(len(learning), single_size=(9.4, 3.0))
     words = []
     for axes, group_reward in zip(panels, learning, strict=True):
         runs = content.history.of_group(group_reward.group)

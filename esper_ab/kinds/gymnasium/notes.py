@@ -49,9 +49,9 @@ def _note_action_bounds(bounds: Sequence[tuple[float, float] | None]) -> Iterato
         if low > -1.0 or high < 1.0 or high - low > 2.0 * _WIDEST_ACTIONS:
             misfits.append(f"{dimension} ({low:g} to {high:g})")
     if misfits:
-        others_words = f" and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
+        rest_words = f" and {len(misfits) - _FEW} more" if len(misfits) > _FEW else ""
         yield (
-            f"Action bounds: {', '.join(misfits[:_FEW])}{others_words} do not fit a new policy, whose actions are "
+            f"Action bounds: {', '.join(misfits[:_FEW])}{rest_words} do not fit a new policy, whose actions are "
             "normal "
             "with mean 0 and standard deviation 1, clipped to the bounds. Such a policy may always act at a bound, or "
             "explore little of the range, and not learn. In your own make function, return "

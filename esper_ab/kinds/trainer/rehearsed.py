@@ -21,10 +21,10 @@ def in_lines(facts: TrainerFacts, label: str, run_s: float) -> tuple[str, ...]:
     """Return the results of the rehearsal in the lines that come before a plan; `label`: of the outcome."""
     repeats = "repeats to the bit" if facts.repeats else "gave different numbers when it was repeated"
     memory = f" and {_memory_words(facts.memory_bytes)} of memory" if facts.memory_bytes else ""
-    short = f", shortened by {facts.shortened}" if facts.shortened else ""
+    shortened_words = f", shortened by {facts.shortened}" if facts.shortened else ""
     lines = [
         f"Rehearsed: {label} {facts.found}." if facts.found else "",
-        f"One seed {repeats}; a run took {_seconds(run_s)}{memory}{short}.",
+        f"One seed {repeats}; a run took {_seconds(run_s)}{memory}{shortened_words}.",
         f"python: {facts.interpreter}, which is not that of esper-ab" if facts.interpreter else "",
     ]
     return tuple(filter(None, lines))

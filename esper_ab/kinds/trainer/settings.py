@@ -80,7 +80,7 @@ class TrainerKind(SettingsKind):
         if is_command(reference):
             _check_words(reference)
         folder = next(assignment.folder for assignment in assignments if assignment.key == "trainer").resolve()
-        single = msgspec.structs.replace(
+        single_rollout = msgspec.structs.replace(
             asked_experiment,
             task=_task(reference),
             n_envs=1,
@@ -89,12 +89,12 @@ class TrainerKind(SettingsKind):
             trainer_folder=asked_experiment.trainer_folder or str(folder),
         )
         if is_function(reference):
-            return _read_function(single, assignments)
+            return _read_function(single_rollout, assignments)
         _check_command_budget(assignments)
         _check_outcome(asked_experiment.outcome, asked_experiment.outcome_summary)
         _check_command(reference, {group.name: group.settings.trainer for group in asked_experiment.groups})
         _check_filled(reference, rehearsal, SettingName("rehearsal"))
-        return msgspec.structs.replace(single, episodes=1)
+        return msgspec.structs.replace(single_rollout, episodes=1)
 
     def _check_is_read(self, assignment: Assignment, task: str) -> None:
         key = assignment.key
@@ -154,10 +154,10 @@ def _missing(asked_experiment: AskedExperiment) -> Iterator[tuple[SettingName, s
     place_words = "the name of a number in the result of evaluate(run, state)"
     if is_command(asked_experiment.trainer):
         place_words = "a key, a column or a tag of a file that the command writes, or a name in its output"
-    declared = asked_experiment.outcome_better and (
+    is_declared = asked_experiment.outcome_better and (
         asked_experiment.outcome or not is_command(asked_experiment.trainer)
     )
-    if not declared and not is_function(asked_experiment.trainer):
+    if not is_declared and not is_function(asked_experiment.trainer):
         yield SettingName("outcome_better"), f"the outcome that decides, {place_words}", "--higher NAME"
     if asked_experiment.margin is None:
         unit = f", in {asked_experiment.outcome_unit}" if asked_experiment.outcome_unit else ""
@@ -185,9 +185,9 @@ def _question(asked_experiment: AskedExperiment) -> TrainerQuestion:
     )
 
 
-def _refuse_settings_of_commands(asked: AskedExperiment) -> None:
+def _refuse_settings_of_commands(experiment: AskedExperiment) -> None:
     for name in _ONLY_OF_COMMANDS:
-        if getattr(asked, name) != FIELDS[name].default:
+        if getattr(experiment, name) != FIELDS[name].default:
             raise UsageError(SettingName(name), " is only for a command")
 
 
@@ -205,29 +205,29 @@ def _check_command_budget(assignments: Sequence[Assignment]) -> None:
             raise UsageError(f"{assignment.origin}: a command reports one outcome, at one point, when it ends")
 
 
-def _read_function(asked: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:
+def _read_function(experiment: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:
     """Return the experiment with what a function fixes; UsageError for settings that it does not have."""
     for assignment in assignments:
         key = assignment.key
         if key in _OF_FUNCTION and assignment.value != _OF_FUNCTION[key]:
             raise UsageError(f"{assignment.origin}: a function returns one outcome, which is the result of its run")
-    if ":" in asked.outcome:
+    if ":" in experiment.outcome:
         raise UsageError(
-            SettingName("outcome", asked.outcome),
+            SettingName("outcome", experiment.outcome),
             " is only for a command; for a function, give a name in the dict that it returns",
         )
     points = _MOST_POINTS
     if any(assignment.key == "episodes" for assignment in assignments):
-        points = asked.episodes
-    return msgspec.structs.replace(asked, episodes=points, outcome_better=asked.outcome_better or "higher")
+        points = experiment.episodes
+    return msgspec.structs.replace(experiment, episodes=points, outcome_better=experiment.outcome_better or "higher")
 
 
-def _check_window(asked: AskedExperiment, points: int) -> None:
+def _check_window(experiment: AskedExperiment, points: int) -> None:
     """Raise UsageError if the outcome is a mean over the end of a curve that has only one point."""
-    if asked.outcome_over != "evaluation" and points == 1:
+    if experiment.outcome_over != "evaluation" and points == 1:
         raise UsageError(
-            SettingName("outcome_over", asked.outcome_over),
-            f": {called(asked.trainer)} returns one number, not a curve; return a list of numbers, or use ",
+            SettingName("outcome_over", experiment.outcome_over),
+            f": {called(experiment.trainer)} returns one number, not a curve; return a list of numbers, or use ",
             SettingName("outcome_over", "evaluation"),
         )
 
@@ -283,7 +283,7 @@ def _check_command(command: str, groups: Mapping[str, Mapping[str, TrainerValue]
                 raise UsageError(
                     f"group {group!r}: {{{name}}} in the command has no value; set one, as in ",
                     SettingName(f"{TRAINER}{name}", 1, assigned=True),
-                    f" (esper_ab itself fills in {listed([f'{{{own}}}' for own in FILLED])})",
+                    f" (esper_ab itself fills in {listed([f'{{{placeholder}}}' for placeholder in FILLED])})",
                 )
         _check_filled(command, settings, f"group {group!r}")
 

@@ -126,8 +126,8 @@ def plot_runs(
         episodes = [episode for episode, _, _ in band]
         lower_ends = [low for _, low, _ in band]
         upper_ends = [high for _, _, high in band]
-        filled = axes.fill_between(episodes, lower_ends, upper_ends, color=colour, alpha=0.16, linewidth=0)
-        style.mark([filled], token(None, index))
+        band_area = axes.fill_between(episodes, lower_ends, upper_ends, color=colour, alpha=0.16, linewidth=0)
+        style.mark([band_area], token(None, index))
     _middle(axes, index, binned(mean_curve(curves), most_points), 2.2)
 
 

@@ -66,12 +66,12 @@ def difference(question: Question, most_chars: int) -> str:
 
 
 def grid(
-    count: int, *, columns: int = 3, sharey: bool = False, single: tuple[float, float] = (HALF, 3.3)
+    count: int, *, columns: int = 3, sharey: bool = False, single_size: tuple[float, float] = (HALF, 3.3)
 ) -> tuple[Figure, list[Axes]]:
-    """Create a figure with exactly `count` panels, row by row; a figure with one panel has the size `single`."""
+    """Create a figure with exactly `count` panels, row by row; a figure with one panel has the size `single_size`."""
     columns = min(columns, count)
     rows = -(-count // columns)
-    size = single if count == 1 else (_WIDTH, 0.7 + 2.0 * rows)
+    size = single_size if count == 1 else (_WIDTH, 0.7 + 2.0 * rows)
     figure = Picture(figsize=size)
     flat_axes: list[Axes] = list(figure.subplots(rows, columns, sharey=sharey, squeeze=False).flat)
     for axes in flat_axes[count:]:

@@ -65,7 +65,7 @@ def effects(content: Content) -> Drawing | None:
     if not estimated_items:
         return None
     margin = content.design.margin
-    figure, (axes,) = grid(1, single=(HALF, max(2.2, 0.95 + 0.85 * len(estimated_items))))
+    figure, (axes,) = grid(1, single_size=(HALF, max(2.2, 0.95 + 0.85 * len(estimated_items))))
     for edge in (-margin, margin):
         axes.axvline(edge, color=style.MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
     differences = [_differences(item) for item in estimated_items]

@@ -57,7 +57,7 @@ def _mean_and_range(design: Design, group: str, values: Sequence[float]) -> str:
 
 
 def _outcome_rows(content: Content, outcomes: Mapping[str, Mapping[int, float]]) -> Figure:
-    figure, (axes,) = grid(1, single=(HALF, 0.75 + 0.5 * len(outcomes)))
+    figure, (axes,) = grid(1, single_size=(HALF, 0.75 + 0.5 * len(outcomes)))
     all_outcomes = [value for by_replicate in outcomes.values() for value in by_replicate.values()]
     single_replicates = drawn_singly(content)
     near_distance = max((max(all_outcomes) - min(all_outcomes)) / (9.5 * HALF), 1e-9)

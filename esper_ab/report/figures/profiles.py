@@ -26,7 +26,7 @@ def profiles(content: Content) -> Drawing | None:
         return None
     all_outcomes = np.concatenate(list(outcomes.values()))
     thresholds = np.linspace(all_outcomes.min(), all_outcomes.max(), _STEPS + 1)
-    figure, (axes,) = grid(1, single=(HALF, 3.3))
+    figure, (axes,) = grid(1, single_size=(HALF, 3.3))
     middles = []
     for index, values in outcomes.items():
         profile = share_above(values, thresholds)

@@ -38,7 +38,7 @@ def _names(audit: RewardAuditFindings) -> list[tuple[int, str]]:
 
 def best_of_n(audit: RewardAuditFindings) -> Drawing:
     """Plot, for each reward, the expected outcome of its favourite among n random schedules."""
-    figure, (axes,) = grid(1, single=(9.4, 3.6))
+    figure, (axes,) = grid(1, single_size=(9.4, 3.6))
     sizes = np.arange(1, len(audit.own_curve) + 1)
     axes.plot(sizes, audit.own_curve, color=style.MUTED, linewidth=1.6, linestyle=":")
     axes.annotate(
@@ -77,10 +77,10 @@ def returns(audit: RewardAuditFindings) -> Drawing:
     """Draw return against outcome."""
     columns = 4 if len(audit.rewards) > 6 else 3
     figure, panels = grid(len(audit.rewards), columns=columns, sharey=True)
-    is_random = np.array([behaviour.kind == "random" for behaviour in audit.behaviours])
+    random_mask = np.array([behaviour.kind == "random" for behaviour in audit.behaviours])
     favourites = []
     for index, (axes, reward) in enumerate(zip(panels, audit.rewards, strict=True)):
-        _cloud(axes, reward, audit, is_random, style.colour(index))
+        _cloud(axes, reward, audit, random_mask, style.colour(index))
         favourite = audit.behaviours[reward.favourite].name
         favourites.append(f"{reward.name}: pays most for {favourite}, {audit.outcomes[reward.favourite]:.1f} %")
     label_axes(figure, "return", "held-out accuracy, %")
@@ -94,10 +94,10 @@ def returns(audit: RewardAuditFindings) -> Drawing:
     )
 
 
-def _cloud(axes: Axes, reward: RewardFindings, audit: RewardAuditFindings, is_random: Bools, colour: str) -> None:
+def _cloud(axes: Axes, reward: RewardFindings, audit: RewardAuditFindings, random_mask: Bools, colour: str) -> None:
     axes.set_title(shortened(reward.name))
-    axes.scatter(reward.returns[is_random], audit.outcomes[is_random], s=16, color=colour, alpha=0.35, linewidths=0)
-    axes.scatter(reward.returns[~is_random], audit.outcomes[~is_random], s=24, color=colour, linewidths=0)
+    axes.scatter(reward.returns[random_mask], audit.outcomes[random_mask], s=16, color=colour, alpha=0.35, linewidths=0)
+    axes.scatter(reward.returns[~random_mask], audit.outcomes[~random_mask], s=24, color=colour, linewidths=0)
     axes.scatter(
         reward.returns[reward.favourite],
         audit.outcomes[reward.favourite],
@@ -111,7 +111,7 @@ def _cloud(axes: Axes, reward: RewardFindings, audit: RewardAuditFindings, is_ra
 
 def when_paid(audit: RewardAuditFindings) -> Drawing:
     """Draw when in the episode each reward pays."""
-    figure, (axes,) = grid(1, single=(9.4, 2.8))
+    figure, (axes,) = grid(1, single_size=(9.4, 2.8))
     words = []
     for index, reward in enumerate(audit.rewards):
         steps = np.arange(1, len(reward.paid) + 1)

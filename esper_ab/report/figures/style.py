@@ -136,7 +136,7 @@ def arrange(figure: Figure) -> None:
     right_share = 1.0 - (right_margin + 2 * _PAD) / width
     low = (bottom + _PAD) / height
     high = 1.0 - (top_margin + _PAD) / height - legends
-    across = max(left_margins[1:], default=0.0) + 3 * _PAD  # between two panels
+    panel_distance = max(left_margins[1:], default=0.0) + 3 * _PAD  # between two panels
     panel_gap = top_margin + bottom_margin + _PAD  # between two panels
     rows, columns = panels[0].get_subplotspec().get_gridspec().get_geometry()  # type: ignore[union-attr]
     figure.subplots_adjust(
@@ -144,7 +144,7 @@ def arrange(figure: Figure) -> None:
         right=right_share,
         bottom=low,
         top=high,
-        wspace=columns * across / (width * (right_share - left_share) - (columns - 1) * across),
+        wspace=columns * panel_distance / (width * (right_share - left_share) - (columns - 1) * panel_distance),
         hspace=rows * panel_gap / (height * (high - low) - (rows - 1) * panel_gap),
     )
 

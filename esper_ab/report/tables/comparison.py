@@ -150,8 +150,8 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
     if comparison.estimate is None:
         return
     direction_words = ", lower is better" if design.outcome.sign < 0.0 else ""
-    counted = comparison.counted(comparison.used)
-    yield "effect (deciding)", f"{design.difference(comparison.estimate)}{direction_words}, {counted} used"
+    count_words = comparison.counted(comparison.used)
+    yield "effect (deciding)", f"{design.difference(comparison.estimate)}{direction_words}, {count_words} used"
     if comparison.low is not None and comparison.high is not None:
         yield str(comparison.level), _format_interval(design, comparison.low, comparison.high)
     low, high, level = comparison.simultaneous
@@ -240,8 +240,8 @@ def _budget(comparison: Comparison) -> Iterator[Row]:
             effect = "no worst outcome is declared"
         else:
             unit = "run" if comparison.samples else "pair"
-            stands = "the claim is still made" if unseen_collapse.survives else "the claim is not made"
-            effect = f"with one more {unit} of that kind {stands}"
+            claim_words = "the claim is still made" if unseen_collapse.survives else "the claim is not made"
+            effect = f"with one more {unit} of that kind {claim_words}"
         yield "collapses unseen", f"up to {percent(unseen_collapse.rate)} of runs; {effect}"
 
 
@@ -283,9 +283,9 @@ def _losses(comparison: Comparison) -> Iterator[Row]:
         yield "runs lost", text
     imputation = comparison.imputed
     if imputation is not None:
-        stands = "the claim stands" if imputation.survives else "the claim does not stand"
+        claim_words = "the claim stands" if imputation.survives else "the claim does not stand"
         mean = NONE if imputation.mean is None else comparison.design.difference(imputation.mean)
-        yield "with lost runs counted against it", f"{mean}: {stands}"
+        yield "with lost runs counted against it", f"{mean}: {claim_words}"
 
 
 def looks_table(comparisons: Sequence[Comparison]) -> Table:
@@ -314,14 +314,14 @@ def looks_table(comparisons: Sequence[Comparison]) -> Table:
 
 
 def _look_row(item: Comparison, look: Look) -> tuple[str, ...]:
-    bound, reached = _test(look)
+    bound, reached_words = _test(look)
     return (
         _difference(item),
         str(look.replicates),
         str(look.pairs),
         f"{look.alpha:.3g}",
         bound,
-        reached,
+        reached_words,
         signed(look.mean, item.design.digits),
         _span(item.design, look.low, look.high),
         _decided(look),
@@ -336,8 +336,8 @@ def _test(look: Look) -> tuple[str, str]:
         return NONE, NONE if look.p is None else f"p {p_text(look.p)}"
     if look.p is None:
         return f"p <= {look.bound_p:.2g}", NONE
-    reached, bound = p_beside(look.p, look.bound_p)
-    return f"p <= {bound}", f"p {reached}"
+    p_words, bound = p_beside(look.p, look.bound_p)
+    return f"p <= {bound}", f"p {p_words}"
 
 
 def _decided(look: Look) -> str:

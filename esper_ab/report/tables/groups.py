@@ -162,8 +162,8 @@ def ppo_table(content: Content) -> Table:
     if updates:
         for name, label, digits in _PPO:
             rows.append((label, *(number(mean, digits) for mean in means(name))))
-        stopped = [number(percent(mean), 0) for mean in means("stopped_by_kl")]
-        rows.append(("updates stopped by KL %", *stopped))
+        stopped_shares = [number(percent(mean), 0) for mean in means("stopped_by_kl")]
+        rows.append(("updates stopped by KL %", *stopped_shares))
     return Table(
         "PPO diagnostics",
         ("mean over updates", *updates),

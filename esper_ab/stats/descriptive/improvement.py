@@ -45,10 +45,10 @@ def _a12(a: Floats, b: Floats) -> float:
     Needs memory for n + m values only.
     """
     sorted_b = np.sort(b)
-    in_order = np.sort(a)  # neighbours are looked for close to one another, which is faster
-    wins_of_a = int(np.searchsorted(sorted_b, in_order, side="left").sum())
-    up_to = int(np.searchsorted(sorted_b, in_order, side="right").sum())
-    return 0.5 * (wins_of_a + up_to) / (a.size * b.size)
+    sorted_a = np.sort(a)  # neighbours are looked for close to one another, which is faster
+    wins_of_a = int(np.searchsorted(sorted_b, sorted_a, side="left").sum())
+    wins_and_ties = int(np.searchsorted(sorted_b, sorted_a, side="right").sum())
+    return 0.5 * (wins_of_a + wins_and_ties) / (a.size * b.size)
 
 
 def in_words(a: str, b: str, improvement: ProbabilityOfImprovement) -> str:

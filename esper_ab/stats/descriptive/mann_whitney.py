@@ -44,14 +44,14 @@ def mann_whitney(a: ArrayLike, b: ArrayLike) -> MannWhitney:
     ranks = mid_ranks(np.concatenate((x, y)))
     combinations = n * m
     u = float(np.sum(ranks[:n])) - n * (n + 1) / 2.0
-    _, tied = np.unique(ranks, return_counts=True)
-    ties = tied.size < ranks.size
+    _, tie_counts = np.unique(ranks, return_counts=True)
+    ties = tie_counts.size < ranks.size
     exact = not ties and combinations <= _EXACT_COMBINATIONS
     smaller_u = min(u, combinations - u)
     if exact:
         p = _exact(int(smaller_u), n, m)
     else:
-        p = _normal(smaller_u, n, m, tied)
+        p = _normal(smaller_u, n, m, tie_counts)
     return MannWhitney(u=u, p=p, exact=exact, ties=ties, effect=u / combinations)
 
 

@@ -42,8 +42,8 @@ def permutation(a: ArrayLike, b: ArrayLike, rng: Generator) -> Permutation | Non
     outcomes = np.concatenate((x, y))
     mean = outcomes.mean()
     runs = np.sort(outcomes - mean)  # sorted, so that no drawn p depends on the order of rows
-    observed = abs(float(np.sum(smaller_group) - smaller_group.size * mean))
-    least_sum = observed - _TIE_TOLERANCE * float(np.sum(np.abs(x)) + np.sum(np.abs(y)))
+    observed_sum = abs(float(np.sum(smaller_group) - smaller_group.size * mean))
+    least_sum = observed_sum - _TIE_TOLERANCE * float(np.sum(np.abs(x)) + np.sum(np.abs(y)))
     if math.comb(runs.size, smaller_group.size) <= _ENUMERATED:
         sums = _sums(runs, smaller_group.size)
         p = float(np.mean(np.abs(sums) >= least_sum))

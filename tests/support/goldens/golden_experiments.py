@@ -270,11 +270,11 @@ def _outcomes_of(golden: Mapping[str, Any]) -> Observations:
 
 def _runs(history: History) -> Iterator[dict[str, Any]]:
     """Yield a row for each run that finished or was lost."""
-    ended = [run for run in history.runs.values() if run.evaluation is not None or run.lost]
+    ended_runs = [run for run in history.runs.values() if run.evaluation is not None or run.lost]
     for block in history.blocks:
         for place, spec in enumerate(block.runs):
             run = history.runs[spec.ref.name]
-            if run in ended:
+            if run in ended_runs:
                 yield {
                     "group": spec.ref.group_id,
                     "pair": str(block.replicate),

@@ -54,8 +54,8 @@ def _calls(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Call) and isinstance(child.func, ast.Name) and child.func.id in MAKERS:
             yield function, child
-        named = isinstance(child, ast.FunctionDef | ast.ClassDef)
-        yield from _calls(child, f"{function}.{child.name}".lstrip(".") if named else function)
+        has_name = isinstance(child, ast.FunctionDef | ast.ClassDef)
+        yield from _calls(child, f"{function}.{child.name}".lstrip(".") if has_name else function)
 
 
 @contextmanager

@@ -80,7 +80,7 @@ EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
 def _calibration() -> bytes:
     same_groups = {"a": synthetic.Shape(stream="a"), "b": synthetic.Shape(stream="b")}
     history = fold(synthetic.Synthetic(groups=same_groups, replicates=6).events())
-    return msgspec.json.encode(calibration_of(history, 10, deterministic=True, named=True))
+    return msgspec.json.encode(calibration_of(history, 10, deterministic=True, margin_named=True))
 
 
 def _reward_audit() -> bytes:

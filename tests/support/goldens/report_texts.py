@@ -21,7 +21,7 @@ JOURNALS: dict[str, Callable[[], Iterable[AnyEvent]]] = {"planted_effect": plant
 
 def report_text(name: str) -> str:
     """Return the whole report of a journal of JOURNALS as text."""
-    return render_text(experiment_report(content(fold(JOURNALS[name]()))), whole=True)
+    return render_text(experiment_report(content(fold(JOURNALS[name]()))), in_full=True)
 
 
 def stored_file(name: str) -> Path:

@@ -64,8 +64,8 @@ def failed_run(complete_replicates: int = 3) -> list[AnyEvent]:
     incident = Incident(
         category="worker_death", run_name=f"simplified/{complete_replicates}", episode=1, detail="exit code -9"
     )
-    ended = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{complete_replicates}")
-    return [*events[: min(shaped_second, simplified_second)], events[shaped_second], incident, ended]
+    end_event = ExperimentEnded(status="failed", detail=f"worker w1 died in simplified/{complete_replicates}")
+    return [*events[: min(shaped_second, simplified_second)], events[shaped_second], incident, end_event]
 
 
 def with_last_run_given_up(

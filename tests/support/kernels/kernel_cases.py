@@ -126,7 +126,10 @@ class Trained:
 
 def difference(result: Trained, reference: Trained, rows: slice = slice(None)) -> float:
     """Return the largest difference of any tensor, relative to the largest number of that tensor."""
-    numbers, expected = ((*all_tensors(trained.bank, rows), trained.loss[rows]) for trained in (result, reference))
+    numbers, expected = (
+        (*all_tensors(training_result.bank, rows), training_result.loss[rows])
+        for training_result in (result, reference)
+    )
     pairs = zip(numbers, expected, strict=True)
     return max(float(((a.double() - b).abs().max() / (1e-3 + b.abs().max())).nan_to_num(torch.inf)) for a, b in pairs)
 

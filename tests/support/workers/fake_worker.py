@@ -87,7 +87,7 @@ def main_in_thread(order: WorkerOrder) -> None:
         link.send(failure(error))
         raise
     finally:
-        link.close(finished=True)
+        link.close(is_finished=True)
 
 
 def hello(order):
@@ -201,16 +201,16 @@ def accuracy(spec, episode, env):
 
 
 def _env(spec, episode, env):
-    reached = accuracy(spec, episode, env)
+    outcome = accuracy(spec, episode, env)
     counts = {"host_params": 100.0, "params_added": 10.0, "germinated": 1.0, "fossilized": 1.0, "contributing": 1.0}
     counts |= {"op_wait": spec.steps - 1.0, "op_germinate": 1.0}
-    measures = dict.fromkeys(MEASURES.names, 0.0) | {"val_accuracy": reached, "best_val_accuracy": reached}
+    measures = dict.fromkeys(MEASURES.names, 0.0) | {"val_accuracy": outcome, "best_val_accuracy": outcome}
     return EnvEpisode(
         env=env,
         device=spec.env_devices[env],
         steps=spec.steps,
-        outcome=reached,
-        reward_sum=reached / 10,
+        outcome=outcome,
+        reward_sum=outcome / 10,
         failed=False,
         measures=measures | {"val_loss": None} | counts,
     )

@@ -95,21 +95,21 @@ def make_world(rng_seed: int) -> World:
     If workers are stopped by SIGSTOP, the coordinator lives, because a stopped process cannot notice its death.
     """
     rng = random.Random(rng_seed)
-    stops = rng.random() < 0.1
-    lives = () if stops else range(1, LIVES)
+    is_stopped = rng.random() < 0.1
+    lives = () if is_stopped else range(1, LIVES)
     deaths = {f"coordinator/{life}": _of_coordinator(rng) for life in lives if rng.random() < 0.8}
     for worker in ("w00", "w01"):
         for incarnation in range(1, 5):
             if rng.random() < 0.6:
-                deaths[f"{worker}/{incarnation}"] = _of_worker(rng, incarnation, stops)
-    victims = ("w00", "w01") if stops else ("coordinator", "w00", "w01")
+                deaths[f"{worker}/{incarnation}"] = _of_worker(rng, incarnation, is_stopped)
+    victims = ("w00", "w01") if is_stopped else ("coordinator", "w00", "w01")
     blows = [Blow(at_bytes=rng.randrange(8_000, 40_000), victim=rng.choice(victims)) for _ in range(rng.randrange(3))]
     return World(
         rng_seed=rng_seed,
         deaths=deaths,
         blows=tuple(sorted(blows, key=lambda blow: blow.at_bytes)),
         large=rng.random() < 0.3,
-        floor_s=5.0 if stops else 60.0,
+        floor_s=5.0 if is_stopped else 60.0,
     )
 
 
@@ -118,12 +118,12 @@ def _of_coordinator(rng: random.Random) -> Death:
     return Death(place=place, n=rng.randint(1, 45), moment=_moment(rng, place), cause=rng.choice(_SIGNALS))
 
 
-def _of_worker(rng: random.Random, incarnation: int, stops: bool) -> Death:
+def _of_worker(rng: random.Random, incarnation: int, is_stopped: bool) -> Death:
     """Draw the death of a worker; every second incarnation dies after its first milestone."""
     place = rng.choice([place for place in PLACES if not place.startswith("journal")])
     calls = {"checkpoint sync": 2, "send": 8}.get(place, 1)  # for one milestone, at most
     least_calls = 1 if incarnation % 2 else calls + 1
-    cause = "SIGSTOP" if stops else rng.choice(_SIGNALS)
+    cause = "SIGSTOP" if is_stopped else rng.choice(_SIGNALS)
     return Death(
         place=place, n=rng.randint(least_calls, least_calls + 2 * calls), moment=_moment(rng, place), cause=cause
     )
@@ -184,8 +184,8 @@ def _one_life(experiment_dir: Path, variables: dict[str, str], progress: tuple[l
             if blows and _size(experiment_dir) >= blows[0].at_bytes:
                 outcome.blows += [blow for blow in [blows.pop(0)] if _strike(blow, process.pid, experiment_dir)]
             time.sleep(_POLL_S)
-        ended = time.monotonic()
-        while (survivors := alive_in_session(process.pid)) and time.monotonic() < ended + _GONE_S * crowding():
+        end_s = time.monotonic()
+        while (survivors := alive_in_session(process.pid)) and time.monotonic() < end_s + _GONE_S * crowding():
             time.sleep(_POLL_S)
         assert not survivors, f"life {life} left {survivors}"
     finally:
@@ -271,12 +271,14 @@ def check_records(events: Sequence[AnyEvent]) -> None:
                 assert event.milestone <= max(0, last_milestones.setdefault(event.run.name, 0))
             case EpisodeRecorded() | RunEvaluated():
                 name = event.record.run.name
-                reached = event.record.episode + 1 if isinstance(event, EpisodeRecorded) else specs[name].episodes + 1
-                count[name, reached] += 1
-                assert last_milestones[name] == reached - 1, (
-                    f"milestone {reached} of {name} after milestone {last_milestones[name]}"
+                reached_milestone = (
+                    event.record.episode + 1 if isinstance(event, EpisodeRecorded) else specs[name].episodes + 1
                 )
-                last_milestones[name] = reached
+                count[name, reached_milestone] += 1
+                assert last_milestones[name] == reached_milestone - 1, (
+                    f"milestone {reached_milestone} of {name} after milestone {last_milestones[name]}"
+                )
+                last_milestones[name] = reached_milestone
             case MilestoneReleased():
                 for name in event.runs:
                     assert last_milestones[name] >= event.milestone, (

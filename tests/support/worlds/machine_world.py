@@ -288,12 +288,12 @@ class World:
             case "garbage":
                 cut_off = choices.number(4) == 3
                 self.perform(
-                    self.machine.heard_garbage(worker.identity, "noise", known=True, new=True, cut_off=cut_off)
+                    self.machine.heard_garbage(worker.identity, "noise", from_worker=True, new=True, cut_off=cut_off)
                 )
             case "late word" if self.ended_workers:
-                ended = choices.choose(self.ended_workers)
-                if ended.reports:
-                    self.hear(ended, ended.reports[-1])
+                ended_worker = choices.choose(self.ended_workers)
+                if ended_worker.reports:
+                    self.hear(ended_worker, ended_worker.reports[-1])
             case _ if not worker.hung:
                 self.report_wrongly(action, worker, choices)
 

@@ -250,8 +250,8 @@ class GrowthEnv:
         contribution = np.full(shape, np.nan)
         interaction = np.zeros(shape)
         with self._stopwatch.phase("train"):
-            trained = self._call_per_bank(self._train, self.alive)
-        for envs, (loss, accuracy) in trained:
+            training_results = self._call_per_bank(self._train, self.alive)
+        for envs, (loss, accuracy) in training_results:
             measurements["train_loss"][envs] = loss
             measurements["train_acc"][envs] = accuracy
         with self._stopwatch.phase("validate"):

@@ -63,7 +63,7 @@ class GrowthWorld:
         self.evaluation_steps = spec.steps
 
     def environments(
-        self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
+        self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole_episodes: bool
     ) -> GrowthEnv:
         """Return the run's first `n_envs` hosts, for episodes of `steps` epochs; growth episodes are always whole."""
         spec = EnvSpec(
@@ -86,7 +86,7 @@ class GrowthWorld:
 class Growth(Kind):
     """The built-in task kind: growing networks."""
 
-    ours = True
+    runs_only_our_code = True
     smaller = "fewer --n-envs (in Python n_envs) or a smaller growth.batch_size need"
 
     def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:

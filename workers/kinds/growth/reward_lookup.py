@@ -63,17 +63,17 @@ def rehearse(function: RewardFunction, mode: str, n_slots: int) -> bool:
 
     Raises a one-line ValueError if the function fails, or returns anything but one number per environment.
     """
-    same = True
+    is_repeated = True
     for step in (1, 12):
         values = function(_facts(step, n_slots), RewardSettings(mode=mode))
         repeated_values = function(_facts(step, n_slots), RewardSettings(mode=mode))
-        same = same and np.array_equal(values, repeated_values)
+        is_repeated = is_repeated and np.array_equal(values, repeated_values)
         if flaw_words := flaw(values):
             hint = ""
             if step == 1 and np.isnan(values).any():
                 hint = "; facts that are not yet measured are NaN (at step 1: acc_delta and loss_delta)"
             raise ValueError(f"reward mode {mode!r} {flaw_words} at step {step}: {values.tolist()}{hint}")
-    return same
+    return is_repeated
 
 
 def _facts(step: int, n_slots: int) -> StepFacts:

@@ -303,7 +303,7 @@ def _stage_bonus(facts: StepFacts, settings: RewardSettings) -> Floats:
 def _terminal(facts: StepFacts, settings: RewardSettings) -> Floats:
     span = settings.baseline_loss - settings.target_loss
     if span != 0:
-        reached = (settings.baseline_loss - facts.val_loss) / span
+        loss_share = (settings.baseline_loss - facts.val_loss) / span
     else:
-        reached = np.ones_like(facts.val_loss)
-    return settings.terminal_loss_weight * np.clip(reached, 0.0, 1.0)
+        loss_share = np.ones_like(facts.val_loss)
+    return settings.terminal_loss_weight * np.clip(loss_share, 0.0, 1.0)

@@ -81,33 +81,33 @@ class GymEnvironments:
         observation_before = self._seen
         rewards = np.zeros(self.n_envs)
         actions = spec.codec.actions(decisions)
-        over = self._step == spec.steps
+        any_over = self._step == spec.steps
         rows = decisions.tolist() if spec.continues else None
         with self._stopwatch.phase("train"):
             for env, place in self._living:
                 rewards[env] = place.step(actions[env])
-                over = over or place.over
+                any_over = any_over or place.over
                 if rows is not None:
                     place.decisions.append(rows[env])
-        observed = observation_after = self._now.copy()
+        last_observation = observation_after = self._now.copy()
         episodes = [place.episode for place in self._places]  # before any reset
-        ended = all_false(self.n_envs)
+        ended_mask = all_false(self.n_envs)
         cut = None
-        if over:
-            ended, cut = self._cut(observed)
-            self._end(ended, cut)
+        if any_over:
+            ended_mask, cut = self._cut(last_observation)
+            self._end(ended_mask, cut)
             observation_after = self._now.copy()
         self._step += 1
 
         def facts() -> GymFacts:
-            terminated_mask = truncated_mask = ended
+            terminated_mask = truncated_mask = ended_mask
             if cut is not None:
-                terminated_mask = ended & ~cut.truncated
+                terminated_mask = ended_mask & ~cut.truncated
                 truncated_mask = cut.truncated & ~cut.goes_on
             return GymFacts(
                 observation=observation_before.observation,
                 action=spec.codec.given(decisions),
-                next_observation=observed,
+                next_observation=last_observation,
                 env_reward=rewards,
                 terminated=terminated_mask,
                 truncated=truncated_mask,
@@ -117,22 +117,22 @@ class GymEnvironments:
             ).of(observation_before.alive)
 
         step = GymStep(rewards, facts)
-        return Happened(facts=step, ended=ended, cut=cut), self._update_seen(observation_after)
+        return Happened(facts=step, ended=ended_mask, cut=cut), self._update_seen(observation_after)
 
-    def _cut(self, observed: Floats32) -> tuple[Bools, Cut]:
+    def _cut(self, observation: Floats32) -> tuple[Bools, Cut]:
         """Return a mask [E] of the environments whose episode or rollout ended with this step, and how each ended."""
         spec = self._spec
         alive_mask = self._alive
-        last = self._step == spec.steps
+        is_last_step = self._step == spec.steps
         episodes = [place.episode for place in self._places]
         terminated_mask = alive_mask & np.array([episode.terminated for episode in episodes])
         over_mask = alive_mask & np.array([episode.terminated or episode.truncated for episode in episodes])
-        truncated_mask = alive_mask & ~terminated_mask & (over_mask | last)
-        ended = terminated_mask | truncated_mask
-        return ended, Cut(
+        truncated_mask = alive_mask & ~terminated_mask & (over_mask | is_last_step)
+        ended_mask = terminated_mask | truncated_mask
+        return ended_mask, Cut(
             truncated=truncated_mask,
-            last=observed,
-            restarted=ended & (spec.resets and not last),
+            last=observation,
+            restarted=ended_mask & (spec.resets and not is_last_step),
             goes_on=truncated_mask & ~over_mask & spec.continues,
         )
 
@@ -156,7 +156,7 @@ class GymEnvironments:
             str(env): {
                 "seed": place.seed,
                 "decisions": torch.tensor(place.decisions, dtype=kind),
-                "seen": torch.from_numpy(place.seen.copy()),
+                "seen": torch.from_numpy(place.observation.copy()),
             }
             for env, place in enumerate(self._places)
             if place.going_on
@@ -176,7 +176,7 @@ class GymEnvironments:
             for action in self._spec.codec.actions(kept_episode["decisions"].numpy()):
                 place.step(action)
             place.decisions = kept_episode["decisions"].tolist()
-            if not np.array_equal(place.seen, kept_episode["seen"].numpy(), equal_nan=True):
+            if not np.array_equal(place.observation, kept_episode["seen"].numpy(), equal_nan=True):
                 raise ValueError(f"environment {env} does not repeat: after the same actions it shows something else")
             continuing_envs[int(env)] = True
         for place, is_continuing in zip(
@@ -190,8 +190,8 @@ class GymEnvironments:
         self._resets[env] += 1
         self._places[env].reset(seed)
 
-    def _end(self, ended: Bools, cut: Cut) -> None:
-        for env in np.flatnonzero(ended).tolist():
+    def _end(self, ended_mask: Bools, cut: Cut) -> None:
+        for env in np.flatnonzero(ended_mask).tolist():
             self._steps_done[env] = self._step
             place = self._places[env]
             place.going_on = bool(cut.goes_on[env])
@@ -201,7 +201,7 @@ class GymEnvironments:
                 self._ended[env].append(episode)
             if cut.restarted[env]:
                 self._reset(env)
-        self._alive = (self._alive & ~ended) | cut.restarted
+        self._alive = (self._alive & ~ended_mask) | cut.restarted
         self._living = [(env, self._places[env]) for env in np.flatnonzero(self._alive).tolist()]
 
     def _end_of(self, env: int) -> EnvEpisode:
@@ -210,15 +210,15 @@ class GymEnvironments:
         measures = [spec.measures(episode) for episode in episodes]  # first: a user's outcome may write into an episode
         outcomes = [float(spec.outcome(episode)) for episode in episodes]
         worst_outcome = spec.worst
-        failed = not all(map(countable, outcomes))
-        if failed and worst_outcome is None:
+        has_failed = not all(map(countable, outcomes))
+        if has_failed and worst_outcome is None:
             raise UserCodeFailed(
                 f"the outcome of environment {env} is not a number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}: "
                 f"{outcomes}; to count such an episode as the worse end of a range, set "
                 f"{in_every_door(SettingName('outcome_range', 'LOW..HIGH'))}, or define its worth with an outcome of "
                 "your own, path.py:function"
             )
-        if failed and worst_outcome is not None:
+        if has_failed and worst_outcome is not None:
             outcomes = [outcome if countable(outcome) else worst_outcome for outcome in outcomes]
         names = spec.measures(GymEpisode())  # also when no episode ended
         means = {name: _mean([env_measures[name] for env_measures in measures]) for name in names}
@@ -228,12 +228,12 @@ class GymEnvironments:
             steps=self._steps_done[env],
             outcome=float(np.mean(outcomes)) if outcomes else None,
             reward_sum=None,
-            failed=failed,
+            failed=has_failed,
             measures=means,
         )
 
-    def _update_seen(self, observed: Floats32) -> GymSeen:
-        self._seen = GymSeen(step=self._step, alive=self._alive, observation=observed, codec=self._spec.codec)
+    def _update_seen(self, observation: Floats32) -> GymSeen:
+        self._seen = GymSeen(step=self._step, alive=self._alive, observation=observation, codec=self._spec.codec)
         return self._seen
 
 

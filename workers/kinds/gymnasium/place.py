@@ -47,24 +47,24 @@ class Place:
     def __init__(self, spec: GymSpec, observation: Floats32) -> None:
         """Create the environment; `observation` [width], a row of the caller's array, holds its current observation."""
         self.env = spec.make()
-        self.seen = observation
+        self.observation = observation
         self._codec = spec.codec
         self._keeps = spec.keeps
         self._repeats = spec.repeats
-        whole = self.env.unwrapped
-        if id(whole) in _in_use:
+        bare_env = self.env.unwrapped
+        if id(bare_env) in _in_use:
             raise ValueError(
                 "what makes environments returned one that is in use; it has to make another at every call"
             )
-        _in_use.add(id(whole))
-        weakref.finalize(self, _leave, self.env, whole)  # when its run, or its evaluation episode, is dropped
+        _in_use.add(id(bare_env))
+        weakref.finalize(self, _leave, self.env, bare_env)  # when its run, or its evaluation episode, is dropped
         self.going_on = False  # from one rollout to the next
 
     def reset(self, seed: int) -> None:
         """Begin an episode."""
         try:
             observation, _ = _parts(self.env.reset(seed=seed), _OF_RESET)
-            self.seen[:] = self._codec.flat(observation)
+            self.observation[:] = self._codec.flat(observation)
         except OSError:
             raise  # the worker retries when the disk is full
         except USER_FAULTS as error:
@@ -74,7 +74,7 @@ class Place:
         self.decisions: list[list[float]] = []  # since the reset, if the next rollout may go on
         self.episode = GymEpisode()
         if self._keeps:
-            self.episode.observations.append(self.seen.copy())
+            self.episode.observations.append(self.observation.copy())
 
     def step(self, action: Any) -> float:
         """Take a step of the episode; return the environment's own reward."""
@@ -84,30 +84,30 @@ class Place:
             if type(returned_parts) is not tuple or len(returned_parts) != len(_OF_STEP):
                 _parts(returned_parts, _OF_STEP)
             observation, reward, is_terminated, is_truncated, info = returned_parts
-            self.seen[:] = self._codec.flat(observation)
+            self.observation[:] = self._codec.flat(observation)
             earned_reward = float(reward)
             copied_info = _copy_value(dict(info)) if info else {}
-            over = bool(is_terminated or is_truncated)
+            is_over = bool(is_terminated or is_truncated)
         except OSError:
             raise
         except USER_FAULTS as error:
             raise _failed("step", self.env.step, error, repeats=self._repeats) from error
         episode = self.episode
         if self._keeps:
-            episode.observations.append(self.seen.copy())
+            episode.observations.append(self.observation.copy())
             episode.actions.append(given_action)
         episode.env_rewards.append(earned_reward)
         episode.info = copied_info
-        if over:
+        if is_over:
             episode.terminated = bool(is_terminated)
             episode.truncated = bool(is_truncated)
             self.over = True
         return earned_reward
 
 
-def _leave(env: Env, whole: Env) -> None:
+def _leave(env: Env, bare_env: Env) -> None:
     close(env)
-    _in_use.discard(id(whole))
+    _in_use.discard(id(bare_env))
 
 
 def _copy_value(value: Any) -> Any:

@@ -51,8 +51,8 @@ class Codec:
         self.integers = False  # a box of whole numbers
         if isinstance(actions, gymnasium.spaces.Box):
             self.integers = actions.dtype.kind in _INTEGERS
-            self._least = _inside(actions.low, least=True)
-            self._most = _inside(actions.high, least=False)
+            self._least = _inside(actions.low, is_lower=True)
+            self._most = _inside(actions.high, is_lower=False)
             self.low = np.where(actions.bounded_below.ravel(), self._least, -np.inf)
             self.high = np.where(actions.bounded_above.ravel(), self._most, np.inf)
 
@@ -116,7 +116,7 @@ class Codec:
         return shifted_decisions.reshape(shape)
 
 
-def _inside(bounds: NDArray[Any], *, least: bool) -> Floats:
+def _inside(bounds: NDArray[Any], *, is_lower: bool) -> Floats:
     """Return bounds as float64 [dimensions]; a 64-bit integer that float64 cannot represent is rounded inwards."""
     rounded_bounds: Floats = bounds.astype(np.float64).ravel()
     if bounds.dtype.kind not in _INTEGERS:
@@ -124,7 +124,7 @@ def _inside(bounds: NDArray[Any], *, least: bool) -> Floats:
     exact_pairs = zip(
         rounded_bounds.tolist(), bounds.ravel().tolist(), strict=True
     )  # numbers of Python compare exactly
-    if least:
+    if is_lower:
         outside_flags = [number < bound for number, bound in exact_pairs]
         direction = np.inf
     else:

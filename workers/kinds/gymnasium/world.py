@@ -228,13 +228,13 @@ class GymWorld:
             self.evaluation_steps = gym.episode_steps or NO_LIMIT
 
     def environments(
-        self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
+        self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole_episodes: bool
     ) -> GymEnvironments:
         """Create the run's first `n_envs` environments, for rollouts of up to `steps` steps.
 
-        If `whole`, every rollout is one episode per environment, from a reset to its end or to `steps`.
+        If `whole_episodes`, every rollout is one episode per environment, from a reset to its end or to `steps`.
         """
-        rollout = "episodes" if whole else self._spec.settings.gym.rollout
+        rollout = "episodes" if whole_episodes else self._spec.settings.gym.rollout
         spec = GymSpec(
             make=self._make,
             codec=self._codec,

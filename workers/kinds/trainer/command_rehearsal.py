@@ -59,21 +59,21 @@ class _Command:
         out = words.fresh_folder(self.folder, "out").resolve()
         log = self.folder / _LOG
         earlier_bytes = log.stat().st_size if log.exists() else 0
-        left = Left(out, log, earlier_bytes)
+        output = Left(out, log, earlier_bytes)
 
         def has_result() -> bool:
-            return has_outcome(source, left, summary)
+            return has_outcome(source, output, summary)
 
         def tell(idle_s: float) -> None:
-            what = "its result is there" if has_result() else "no result yet"
-            self.doing(f"{step}; {what}, and it has used no CPU time and written nothing for {idle_s:.0f} s")
+            result_words = "its result is there" if has_result() else "no result yet"
+            self.doing(f"{step}; {result_words}, and it has used no CPU time and written nothing for {idle_s:.0f} s")
 
         watch = Watch(paths=(out, log), limits=self.limits, has_result=has_result, tell=tell)
-        began = time.perf_counter()
-        ended = self._execute(seed_index, out, watch)
-        took_s = time.perf_counter() - began
-        outcome = find_outcome(source, left, summary)
-        if not (ended.by_itself or question.ends_idle):
+        begin_s = time.perf_counter()
+        run_end = self._execute(seed_index, out, watch)
+        took_s = time.perf_counter() - begin_s
+        outcome = find_outcome(source, output, summary)
+        if not (run_end.by_itself or question.ends_idle):
             raise ValueError(
                 f"the command wrote its result ({source.key} {outcome.value:g}), then used no CPU time and wrote "
                 f"nothing for {self.limits.with_result_s:g} s without ending; a run that does so is killed as stuck. "
@@ -85,7 +85,7 @@ class _Command:
                 f"{outcome.where} has one value only, so {marked(SettingName('outcome_summary'))} has nothing to "
                 "summarise; omit it"
             )
-        return _CommandRun(outcome, took_s, ended.peak_bytes)
+        return _CommandRun(outcome, took_s, run_end.peak_bytes)
 
     def _execute(self, seed_index: int, out: Path, watch: Watch) -> ProgramEnd:
         """Run the command to its end with the first group's settings; ScriptFailed if it fails."""
@@ -94,10 +94,10 @@ class _Command:
         shell = users_shell.current()
         pins = pins_of(question)
         line = CommandLine(question.reference, Path(question.directory), out)
-        own = line.own_values(words.seed_at(rng_of(question, seed_index)), _RUN_NAME, words.device_word(pins))
+        own_values = line.own_values(words.seed_at(rng_of(question, seed_index)), _RUN_NAME, words.device_word(pins))
         with ports.claimed(question.reference) as port:
             return running.run_script(
-                line.words({**settings, **own, **port}),
+                line.words({**settings, **own_values, **port}),
                 line.folder,
                 running.environment(shell, read_source(question.outcome), out, pins, line.search_path),
                 (self.folder, _LOG),
@@ -128,10 +128,10 @@ def rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, 
             runs.append(command.run(seed_index, description))
             return {name: (runs[-1].outcome.value,)}
 
-        first = numbers(0, "a seed")
-        refuse_impossible(first[name], measure)
-        seeds = [first, numbers(1, "another seed")]
-        repeats = [first, numbers(0, "the same seed again")]
+        first_numbers = numbers(0, "a seed")
+        refuse_impossible(first_numbers[name], measure)
+        seeds = [first_numbers, numbers(1, "another seed")]
+        repeats = [first_numbers, numbers(0, "the same seed again")]
         if is_in_doubt(seeds, repeats, name):
             seeds += [numbers(seed_index, "one more seed") for seed_index in range(2, SEEDS)]
             repeats.append(numbers(0, "the same seed once more"))

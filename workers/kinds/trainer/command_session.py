@@ -47,8 +47,10 @@ class CommandSession(TrainerSession):
         order = self.order
         out_folder = folder_below(self.root, order.out).resolve()
         line = CommandLine(order.reference, Path(order.directory), out_folder)
-        own = line.own_values(words.seed_at(self.path), Path(order.out).parent.name, words.device_word(self._pins))
-        values = {**self.spec.settings.trainer, **own}
+        own_values = line.own_values(
+            words.seed_at(self.path), Path(order.out).parent.name, words.device_word(self._pins)
+        )
+        values = {**self.spec.settings.trainer, **own_values}
         interrupted.prepare_folder(self.root, order, line, values)
         log = self.root / self.spec.log_file
         left_output = Left(out_folder, log, log.stat().st_size if log.exists() else 0)
@@ -86,10 +88,10 @@ class CommandSession(TrainerSession):
 def check_files(order: TrainerOrder) -> None:
     """Raise CodeChanged unless the files named by a command are unchanged since planning."""
     try:
-        same = not order.files or source_sha256(Path(order.folder), order.files) == order.sha256
+        is_unchanged = not order.files or source_sha256(Path(order.folder), order.files) == order.sha256
     except OSError:
-        same = False
-    if not same:
+        is_unchanged = False
+    if not is_unchanged:
         raise CodeChanged(
             f"{', '.join(order.files)} in {order.folder}: changed since the experiment was planned; put it back, then "
             "resume"

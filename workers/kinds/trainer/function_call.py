@@ -78,26 +78,26 @@ class CallPlace:
         return self.root / self.folder / RETURNED
 
 
-def called(asked: Call, place: CallPlace, watch: Watch) -> Called:
+def called(call: Call, place: CallPlace, watch: Watch) -> Called:
     """Call the function and return the answer.
 
     Raises ScriptFailed, with one line, if the function fails or returns no number.
     """
     remove_below(place.root, f"{place.folder}/{RETURNED}")
-    write_below(place.root, f"{place.folder}/{ORDER}", msgspec.json.encode(asked))
+    write_below(place.root, f"{place.folder}/{ORDER}", msgspec.json.encode(call))
     words = child_command(_PROGRAM, str((place.root / place.folder).resolve()), outlives=True)  # its guard ends it
     variables = running.environment(place.shell, OutcomeSource("", "outcome"), place.answer.parent, place.pins)
     try:
-        ended = running.run_script(words, asked.directory, variables, (place.root, place.log), watch, place.shell)
+        run_end = running.run_script(words, call.directory, variables, (place.root, place.log), watch, place.shell)
     except running.ScriptFailed as error:
         if place.answer.exists():
             problem = _decode(read_regular(place.answer)).error
             raise running.ScriptFailed(problem, cause_of_text(problem)) from None
-        process = f"the process of {asked.name}"
+        process = f"the process of {call.name}"
         raise running.ScriptFailed(str(error).replace(running.shown(words), process), error.cause) from None
     if not place.answer.exists():
-        raise running.ScriptFailed(f"{asked.name} ended its process before it returned, by os._exit or the like")
-    return msgspec.structs.replace(_decode(read_regular(place.answer)), memory_bytes=ended.peak_bytes)
+        raise running.ScriptFailed(f"{call.name} ended its process before it returned, by os._exit or the like")
+    return msgspec.structs.replace(_decode(read_regular(place.answer)), memory_bytes=run_end.peak_bytes)
 
 
 def thinned(curve: Sequence[Numbers], points: int) -> list[Numbers]:
@@ -112,12 +112,12 @@ def _numbers_of(point: Mapping[str, str], function: str, outcome: str) -> Number
     return numbers
 
 
-def _no_outcome(returned: Sequence[str], function: str, outcome: str) -> str:
+def _no_outcome(returned_names: Sequence[str], function: str, outcome: str) -> str:
     """Return the error for a function that returned no number with the outcome's name."""
-    names = listed([repr(name) for name in returned])
+    names = listed([repr(name) for name in returned_names])
     if outcome == DEFAULT_OUTCOME:
         return f"{function} returned {names}; say which one decides, as higher or lower"
     problem = f"{function} returned no {outcome!r}, but {names}"
-    if close_names(outcome, returned, 1):
-        return f"{problem}; {did_you_mean(outcome, returned)}"
+    if close_names(outcome, returned_names, 1):
+        return f"{problem}; {did_you_mean(outcome, returned_names)}"
     return f"{problem}; name one of these as higher or lower"

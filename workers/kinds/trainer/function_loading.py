@@ -33,35 +33,37 @@ class EndOfLoading(BaseException):
     """Ends the loading of a file that would start the comparison again: what comes before is all that it needs."""
 
 
-def guarded(what: str, path: Path, action: Callable[[], Returned]) -> Returned:
+def guarded(failure_words: str, path: Path, action: Callable[[], Returned]) -> Returned:
     """Return the result of `action`; ValueError, after the traceback has been printed, if it raises an exception."""
     try:
         return action()
     except USER_FAULTS as error:
         traceback.print_exc()
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        where = f" ({path.name}, line {lines[-1]})" if lines else ""
-        raise ValueError(f"{what}: {type(error).__name__}: {' '.join(str(error).split())}{where}") from None
+        place_words = f" ({path.name}, line {lines[-1]})" if lines else ""
+        raise ValueError(
+            f"{failure_words}: {type(error).__name__}: {' '.join(str(error).split())}{place_words}"
+        ) from None
 
 
 def located(place: str, files: Sequence[str]) -> tuple[Path, Path]:
     """Return the folder from which a function's file is imported, and the file relative to it."""
     path = Path(place) if place.endswith(".py") else _module_file(place)
     if files:
-        above = len(PurePath(files[0]).parts)
+        levels = len(PurePath(files[0]).parts)
     elif path.is_file():
-        above = 1 + min(_packages_above(path), len(path.parents) - 1)
+        levels = 1 + min(_packages_above(path), len(path.parents) - 1)
     else:
         raise ValueError(f"{path}: no such file")
-    root = path.parents[above - 1]
+    root = path.parents[levels - 1]
     return root, path.relative_to(root)
 
 
 def _module_file(name: str) -> Path:
     """Return the file of a module without executing it or its package."""
-    top, *below = name.split(".")
+    top, *inner_parts = name.split(".")
     spec = importlib.util.find_spec(top)
-    for part in below:
+    for part in inner_parts:
         if spec is not None:
             spec = PathFinder.find_spec(f"{spec.name}.{part}", spec.submodule_search_locations or [])
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
@@ -84,9 +86,9 @@ def _packages_above(path: Path) -> int:
 class _KeptLoader(SourceFileLoader):
     """Executes the copy of a file under the file's own name and path."""
 
-    def __init__(self, name: str, path: Path, kept: Path) -> None:
+    def __init__(self, name: str, path: Path, copy: Path) -> None:
         super().__init__(name, str(path))
-        self._kept = kept
+        self._kept = copy
 
     def get_code(self, fullname: str) -> CodeType:
         code: CodeType = self.source_to_code(read_regular(self._kept), self.path)
@@ -96,9 +98,9 @@ class _KeptLoader(SourceFileLoader):
 class _KeptFiles(MetaPathFinder):
     """Finds the modules of which there are copies."""
 
-    def __init__(self, root: Path, kept: Path, files: Iterable[str]) -> None:
+    def __init__(self, root: Path, copies_folder: Path, files: Iterable[str]) -> None:
         self._root = root
-        self._kept = kept
+        self._kept = copies_folder
         self._files = {_module_name(PurePath(file)): file for file in files}
 
     def find_spec(
@@ -112,28 +114,28 @@ def _module_name(file: PurePath) -> str:
     return ".".join(file.with_suffix("").parts).removesuffix(".__init__")
 
 
-def _spec(name: str, path: Path, kept: Path) -> ModuleSpec:
+def _spec(name: str, path: Path, copy: Path) -> ModuleSpec:
     package = [str(path.parent)] if path.name == "__init__.py" else None
-    loader = _KeptLoader(name, path, kept)
+    loader = _KeptLoader(name, path, copy)
     spec = importlib.util.spec_from_file_location(name, path, loader=loader, submodule_search_locations=package)
     assert spec is not None, "it has a loader"
     return spec
 
 
-def loaded(root: Path, file: Path, kept: Path, files: Sequence[str]) -> ModuleType:
+def loaded(root: Path, file: Path, copies_folder: Path, files: Sequence[str]) -> ModuleType:
     """Execute `file`, which is imported from `root`, as a module; ValueError, with one line, if that fails.
 
-    `kept`: the folder with copies of `files`, or `root`.
+    `copies_folder`: the folder with copies of `files`, or `root`.
     """
     sys.path.insert(0, str(root))
-    if kept != root:
-        sys.meta_path.insert(0, _KeptFiles(root, kept, files))
-    alone = len(file.parts) == 1
-    name = _MAIN if alone else _module_name(file)
-    spec = _spec(name, root / file, kept / file)
+    if copies_folder != root:
+        sys.meta_path.insert(0, _KeptFiles(root, copies_folder, files))
+    is_single_file = len(file.parts) == 1
+    name = _MAIN if is_single_file else _module_name(file)
+    spec = _spec(name, root / file, copies_folder / file)
     module = importlib.util.module_from_spec(spec)
     # What processes that the user's code spawns load, as in a process that multiprocessing has spawned.
-    sys.modules["__main__"] = module if alone else ModuleType("__main__")
+    sys.modules["__main__"] = module if is_single_file else ModuleType("__main__")
 
     def execute() -> None:
         if spec.parent and spec.parent != name:
@@ -143,7 +145,7 @@ def loaded(root: Path, file: Path, kept: Path, files: Sequence[str]) -> ModuleTy
             spec.loader.exec_module(module)  # type: ignore[union-attr]
 
     guarded(f"loading {file.name} failed", root / file, execute)
-    if alone:
+    if is_single_file:
         module.__spec__ = None  # so that spawned processes find the file by its path
     return module
 

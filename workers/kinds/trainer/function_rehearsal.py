@@ -60,7 +60,7 @@ class _Function:
         """Call the function in a folder that is named after the description; ValueError if it fails."""
         question = self.question
         self.doing(f"rehearsing {self.name} with {description}")
-        began = time.perf_counter()
+        begin_s = time.perf_counter()
         pins = pins_of(question)
         place = CallPlace(
             root=self.folder,
@@ -70,7 +70,7 @@ class _Function:
             shell=self.shell,
         )
         out = words.fresh_folder(self.folder, f"{place.folder}/out").resolve()
-        asked = Call(
+        call_order = Call(
             reference=question.reference,
             directory=question.directory,
             groups=question.groups,
@@ -79,10 +79,10 @@ class _Function:
             seed=words.seed_at(rng_of(question, seed_index)),
             filled={"out": str(out), "device": words.device_word(pins)},
         )
-        answer = called(asked, place, Watch(paths=(out, self.folder / place.log), limits=self.limits))
+        answer = called(call_order, place, Watch(paths=(out, self.folder / place.log), limits=self.limits))
         curve = answer.curve(self.name, question.outcome)
         numbers = {name: tuple(point[name] for point in curve) for name in curve[0]}
-        return _Rehearsed(answer, numbers, time.perf_counter() - began)
+        return _Rehearsed(answer, numbers, time.perf_counter() - begin_s)
 
 
 def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
@@ -100,8 +100,10 @@ def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing,
             first_call = pool.submit(function.call, 0, "a seed")
             same_call = pool.submit(function.call, 0, "the same seed again")
             other_call = pool.submit(function.call, 1, "another seed")
-            first, again, other = (part.result() for part in (first_call, same_call, other_call))
-        seeds, repeats = _alike([first.numbers, other.numbers], [first.numbers, again.numbers], function.name)
+            first_run, repeated_run, other_run = (part.result() for part in (first_call, same_call, other_call))
+        seeds, repeats = _alike(
+            [first_run.numbers, other_run.numbers], [first_run.numbers, repeated_run.numbers], function.name
+        )
         if is_in_doubt(seeds, repeats, question.outcome):
             more_seeds = [function.call(index, f"seed {index + 1}").numbers for index in range(2, SEEDS)]
             once_more = function.call(0, "the same seed once more").numbers
@@ -111,14 +113,14 @@ def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing,
     refuse_no_effect(seeds, repeats, question.outcome, f"draw all that is random in {function.name} from its seed")
     if not question.rehearsal:
         refuse_other_unit(outcomes, measure, question.margin)
-    answer = first.answer
-    points = min(question.points, max(len(run.answer.points) for run in (first, again, other)))
+    answer = first_run.answer
+    points = min(question.points, max(len(run.answer.points) for run in (first_run, repeated_run, other_run)))
     return TrainerFacts(
         settings=answer.settings,
         root=answer.root,
         files=answer.files,
         sha256=source_sha256(Path(answer.root), answer.files),
-        metrics=measure_names(name for name in first.numbers if name != question.outcome),
+        metrics=measure_names(name for name in first_run.numbers if name != question.outcome),
         evaluations=1,
         points=points,
         repeats=all(relative_difference(repeats, name) == 0.0 for name in repeats[0]),
@@ -127,7 +129,7 @@ def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing,
         shortened=text_of(question.rehearsal),
         found=f"{outcomes[0]:g}, returned by {function.name}",
         memory_bytes=answer.memory_bytes,
-        point_s=first.took_s / points,
+        point_s=first_run.took_s / points,
     )
 
 

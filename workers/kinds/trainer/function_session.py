@@ -38,10 +38,10 @@ class FunctionSession(TrainerSession):
             return ""
         folder = self.root / order.folder
         try:
-            same = source_sha256(folder, order.files) == order.sha256
+            is_unchanged = source_sha256(folder, order.files) == order.sha256
         except OSError:
-            same = False
-        if not same:
+            is_unchanged = False
+        if not is_unchanged:
             raise CodeChanged(
                 f"{order.reference}: its copy in {folder} was changed since the experiment was planned; put it back, "
                 "then resume"
@@ -50,7 +50,7 @@ class FunctionSession(TrainerSession):
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
         """Call the function before the first point; return the record of a point of what it returned."""
-        began = time.perf_counter()
+        begin_s = time.perf_counter()
         if not self._curve:
             self._curve = thinned(self._call(on_step), self.spec.episodes)
         on_step(0)
@@ -58,7 +58,7 @@ class FunctionSession(TrainerSession):
         outcome = point[self.order.outcome]
         self.point = episode + 1
         self.done = repr(outcome).encode()
-        return self._record(episode, outcome, point, began)
+        return self._record(episode, outcome, point, begin_s)
 
     def _call(self, on_step: OnStep) -> list[Numbers]:
         order = self.order
@@ -72,7 +72,7 @@ class FunctionSession(TrainerSession):
             shell=self._shell,
         )
         group = self.spec.ref.group_id
-        asked = Call(
+        call = Call(
             reference=order.reference,
             directory=order.directory,
             kept=self._kept,
@@ -82,13 +82,13 @@ class FunctionSession(TrainerSession):
             seed=words.seed_at(self.path),
             filled={"out": str(out), "device": self._device},
         )
-        curve = called(asked, place, Watch(lambda: on_step(next(signs)))).curve(asked.name, order.outcome)
+        curve = called(call, place, Watch(lambda: on_step(next(signs)))).curve(call.name, order.outcome)
         names = curve[0].keys() - {order.outcome}
         if names != set(order.metrics):
-            planned = ", ".join(order.metrics) or "none"
+            planned_names = ", ".join(order.metrics) or "none"
             raise ValueError(
-                f"{asked.name} returned the numbers {', '.join(sorted(names)) or 'none'} besides the outcome, but "
-                f"{planned} in the rehearsal; return the same in every run"
+                f"{call.name} returned the numbers {', '.join(sorted(names)) or 'none'} besides the outcome, but "
+                f"{planned_names} in the rehearsal; return the same in every run"
             )
         return curve
 

@@ -17,7 +17,7 @@ _KINDS: dict[Any, Any] = {**{kind: kind for kind in _TYPES}, **{kind.__name__: k
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 
 
-def read_settings(function: Callable[..., Any], given: Mapping[str, TrainerValue]) -> dict[str, TrainerValue]:
+def read_settings(function: Callable[..., Any], given_settings: Mapping[str, TrainerValue]) -> dict[str, TrainerValue]:
     """Return the settings of a call with the types of the parameters, and defaults that settings may have.
 
     Raises ValueError unless `function` can be called with them and a seed.
@@ -28,25 +28,25 @@ def read_settings(function: Callable[..., Any], given: Mapping[str, TrainerValue
             f"{name} does not return its outcome when it is called; define it with def, return and no yield"
         )
     parameters = inspect.signature(function).parameters
-    named = {key: parameter for key, parameter in parameters.items() if parameter.kind in _BY_NAME}
+    named_parameters = {key: parameter for key, parameter in parameters.items() if parameter.kind in _BY_NAME}
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    if "seed" not in named and not takes_any:
+    if "seed" not in named_parameters and not takes_any:
         raise ValueError(
             f"{name} has no parameter `seed`, so all runs of a group would be the same; add one, and draw from it all "
             "that is random"
         )
-    own = [key for key in named if key not in FILLED]
+    setting_names = [key for key in named_parameters if key not in FILLED]
     settings: dict[str, TrainerValue] = {}
-    for key, value in given.items():
+    for key, value in given_settings.items():
         if key in FILLED:
             raise ValueError(f"{name}: {key} cannot be a setting, because esper_ab fills it in for every run")
-        if key not in named and not takes_any:
-            raise ValueError(f"{name} has no parameter {key!r}; {did_you_mean(key, own)}")
-        settings[key] = _typed(key, value, named.get(key))
-    for key in own:
+        if key not in named_parameters and not takes_any:
+            raise ValueError(f"{name} has no parameter {key!r}; {did_you_mean(key, setting_names)}")
+        settings[key] = _typed(key, value, named_parameters.get(key))
+    for key in setting_names:
         if key in settings:
             continue
-        parameter = named[key]
+        parameter = named_parameters[key]
         if parameter.default is parameter.empty:
             raise ValueError(f"{name} needs a value for its parameter {key!r}; give every group one, or a default")
         if isinstance(parameter.default, bool | int | float | str):

@@ -69,13 +69,13 @@ class Watch:
             return ""
         tree = _tree(pid)
         snapshot_now = _snapshot(tree)
-        since = self._since
+        earlier_snapshot = self._since
         limits = self.limits
-        if since is None or self._has_computed(since, snapshot_now) or self._has_written():
+        if earlier_snapshot is None or self._has_computed(earlier_snapshot, snapshot_now) or self._has_written():
             self._since = snapshot_now
             self._reported_s = 0.0
             return ""
-        idle_s = snapshot_now.at - since.at
+        idle_s = snapshot_now.at - earlier_snapshot.at
         if idle_s - self._reported_s >= _TELL_S:
             self._reported_s = idle_s
             self._tell(idle_s)
@@ -85,9 +85,9 @@ class Watch:
             return "stopped"
         return "without a result" if idle_s >= limits.without_result_s else ""
 
-    def _has_computed(self, since: _Snapshot, snapshot_now: _Snapshot) -> bool:
-        busy = snapshot_now.cpu_s - since.cpu_s > _BUSY_SHARE * self.limits.with_result_s
-        return busy or snapshot_now.processes != since.processes
+    def _has_computed(self, earlier_snapshot: _Snapshot, snapshot_now: _Snapshot) -> bool:
+        busy = snapshot_now.cpu_s - earlier_snapshot.cpu_s > _BUSY_SHARE * self.limits.with_result_s
+        return busy or snapshot_now.processes != earlier_snapshot.processes
 
     def _has_written(self) -> bool:
         """Whether files have changed since the last call; a folder may hold many, so a busy program's are not read."""
@@ -129,8 +129,8 @@ def _files(path: Path) -> Iterator[tuple[str, int, int]]:
 
 def _all_stopped(tree: list[psutil.Process]) -> bool:
     """Whether every process except the first, which only waits for the others, is stopped by a signal."""
-    stopped = []
+    stopped_flags = []
     for process in tree[1:] or tree:
         with suppress(psutil.NoSuchProcess):
-            stopped.append(process.status() == psutil.STATUS_STOPPED)
-    return bool(stopped) and all(stopped)
+            stopped_flags.append(process.status() == psutil.STATUS_STOPPED)
+    return bool(stopped_flags) and all(stopped_flags)

@@ -45,7 +45,7 @@ def other_interpreter(command: str, shell: UsersShell) -> str:
 
 def _program(command: str) -> str:
     """Return the name of the Python that a command begins with, also behind `env NAME=VALUE …`; "" if there is none."""
-    first, *others = shlex.split(command)
-    if first == "env":
-        first = next((word for word in others if not _VARIABLE.match(word)), "")
-    return first if _PYTHON.fullmatch(first) else ""
+    program, *other_words = shlex.split(command)
+    if program == "env":
+        program = next((word for word in other_words if not _VARIABLE.match(word)), "")
+    return program if _PYTHON.fullmatch(program) else ""

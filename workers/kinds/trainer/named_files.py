@@ -18,8 +18,8 @@ def named_files(command: str, directory: str, groups: Iterable[Mapping[str, Trai
     root = Path(directory).resolve()
     file_names = list[str]()
     for settings in groups:
-        filled = {name: settings.get(name, f"{{{name}}}") for name in placeholders(command)}
-        words = fill(command, filled)
+        filled_values = {name: settings.get(name, f"{{{name}}}") for name in placeholders(command)}
+        words = fill(command, filled_values)
         if "/" in words[0]:
             file_names.append(words[0])
         for previous_word, word in pairwise(words):

@@ -21,10 +21,10 @@ def refuse_impossible(outcomes: Iterable[float], measure: Measure) -> None:
             if not measure.possible(outcome):
                 low = "" if measure.low is None else f"{measure.low:g}"
                 high = "" if measure.high is None else f"{measure.high:g}"
-                declared = marked(SettingName("outcome_range", f"{low}..{high}"))
+                range_setting = marked(SettingName("outcome_range", f"{low}..{high}"))
                 raise ValueError(
-                    f"{measure.label} was {outcome:g} in the rehearsal, outside {declared}; correct the range, or the "
-                    "outcome that is read"
+                    f"{measure.label} was {outcome:g} in the rehearsal, outside {range_setting}; correct the range, or "
+                    "the outcome that is read"
                 )
         elif worst_outcome is None:
             raise ValueError(

@@ -41,19 +41,21 @@ _LOOK_S = 1.0  # between two looks at whether a process does anything
 _decode = msgspec.json.Decoder(Tried).decode
 
 
-def behaviour(whole: Tried, again: Tried, resumed: Tried | None, alone: Tried) -> tuple[bool, Resumption]:
+def behaviour(
+    full_trial: Tried, repeated_trial: Tried, resumed_trial: Tried | None, evaluation_trial: Tried
+) -> tuple[bool, Resumption]:
     """Return whether a trainer is bit-reproducible, and how it continues from the state after point 0.
 
-    `whole` and `again`: the same run twice, uninterrupted. `resumed`: the run continued from the state after point 0,
-    or None. `alone`: only the evaluation of the last state.
+    `full_trial` and `repeated_trial`: the same run twice, uninterrupted. `resumed_trial`: the run continued from the
+    state after point 0, or None. `evaluation_trial`: only the evaluation of the last state.
     """
-    repeats = (whole.points, whole.outcomes) == (again.points, again.outcomes)
-    if resumed is None or not resumed.state_was_read:
+    repeats = (full_trial.points, full_trial.outcomes) == (repeated_trial.points, repeated_trial.outcomes)
+    if resumed_trial is None or not resumed_trial.state_was_read:
         return repeats, "anew"
-    continues_exactly = (resumed.points, resumed.outcomes, alone.outcomes) == (
-        whole.points[1:],
-        whole.outcomes,
-        whole.outcomes,
+    continues_exactly = (resumed_trial.points, resumed_trial.outcomes, evaluation_trial.outcomes) == (
+        full_trial.points[1:],
+        full_trial.outcomes,
+        full_trial.outcomes,
     )
     if repeats and continues_exactly:
         return repeats, "exactly"
@@ -71,20 +73,20 @@ def _settings_of_groups(trainer: module.PythonTrainer, question: TrainerQuestion
     return settings
 
 
-def _numbers(tried: Tried, outcome: str) -> Numbers:
+def _numbers(trial: Tried, outcome: str) -> Numbers:
     """Return a trial's metrics at each point, with the outcomes of the evaluation after those of the points."""
-    points = tried.points
+    points = trial.points
     numbers = {name: tuple(float(point[name]) for point in points) for name in points[0]}
-    return {**numbers, outcome: (*numbers[outcome], *map(float, tried.outcomes))}
+    return {**numbers, outcome: (*numbers[outcome], *map(float, trial.outcomes))}
 
 
 def _seeds_and_repeats(
     played: _Played, outcome: str, trial: Callable[[int, str], Tried]
 ) -> tuple[list[Numbers], list[Numbers]]:
     """Return the numbers of different seeds and of one seed run repeatedly; run more of both if two leave a doubt."""
-    whole = _numbers(played.whole, outcome)
-    seeds = [whole, _numbers(played.other, outcome)]
-    repeats = [whole, _numbers(played.again, outcome)]
+    full_numbers = _numbers(played.full_trial, outcome)
+    seeds = [full_numbers, _numbers(played.other_trial, outcome)]
+    repeats = [full_numbers, _numbers(played.repeated_trial, outcome)]
     if is_in_doubt(seeds, repeats, outcome):
         seeds += [_numbers(trial(seed_index, f"seed {seed_index + 1}"), outcome) for seed_index in range(2, SEEDS)]
         repeats.append(_numbers(trial(0, "the same seed once more"), outcome))
@@ -95,11 +97,11 @@ def _seeds_and_repeats(
 class _Played:
     """The trials of every rehearsal of a Python trainer."""
 
-    whole: Tried  # a seed
-    again: Tried  # the same seed
-    other: Tried  # another seed
-    alone: Tried  # only the evaluation of the last state of `whole`
-    resumed: Tried | None  # `whole` from the state after its first point; None if there is only one point
+    full_trial: Tried  # of a seed
+    repeated_trial: Tried  # of the same seed
+    other_trial: Tried  # of another seed
+    evaluation_trial: Tried  # only the evaluation of the last state of `full_trial`
+    resumed_trial: Tried | None  # `full_trial` from the state after its first point; None if there is only one point
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,30 +119,42 @@ class _PythonTrials:
     def play(self) -> _Played:
         """Play the trials of every rehearsal; several at once, unless a run may need all of a GPU's memory."""
         states = str(self.folder / "state")
-        trained = "trained"
+        training_folder = "trained"
         with ThreadPoolExecutor(1 if self._gpu else 3) as pool:
             parts = [
-                pool.submit(self.tried, 0, "a seed", keep=states, within=trained),
+                pool.submit(self.tried, 0, "a seed", keep=states, folder_name=training_folder),
                 pool.submit(self.tried, 0, "the same seed again"),
                 pool.submit(self.tried, 1, "another seed"),
             ]
-            whole, again, other = (part.result() for part in parts)
-            evaluated = pool.submit(
-                self.tried, 0, "its evaluation alone", first=self.last, state=f"{states}{self.last - 1}", within=trained
+            full_trial, repeated_trial, other_trial = (part.result() for part in parts)
+            evaluation_call = pool.submit(
+                self.tried,
+                0,
+                "its evaluation alone",
+                first_point=self.last,
+                state=f"{states}{self.last - 1}",
+                folder_name=training_folder,
             )
-            went_on = None
+            resumed_call = None
             if self.last > 1:
-                went_on = pool.submit(self.tried, 0, "from a state", first=1, state=f"{states}0")
-            alone = _evaluated(evaluated)
-            resumed = went_on.result() if went_on else None
-        return _Played(whole, again, other, alone, resumed)
+                resumed_call = pool.submit(self.tried, 0, "from a state", first_point=1, state=f"{states}0")
+            evaluation_trial = _evaluated(evaluation_call)
+            resumed_trial = resumed_call.result() if resumed_call else None
+        return _Played(full_trial, repeated_trial, other_trial, evaluation_trial, resumed_trial)
 
     def tried(
-        self, seed_index: int, words: str, *, first: int = 0, state: str = "", keep: str = "", within: str = ""
+        self,
+        seed_index: int,
+        words: str,
+        *,
+        first_point: int = 0,
+        state: str = "",
+        keep: str = "",
+        folder_name: str = "",
     ) -> Tried:
-        """Run one trial, described by `words`, in the folder `within` or in one named after the trial."""
+        """Run one trial, described by `words`, in the folder `folder_name` or in one named after the trial."""
         self.doing(f"rehearsing {Path(self.question.reference).name}, {words}")
-        place = self.folder / (within or f"{seed_index}-{words.replace(' ', '-')}")
+        place = self.folder / (folder_name or f"{seed_index}-{words.replace(' ', '-')}")
         place.mkdir(exist_ok=True)
         trial = Trial(
             question=self.question,
@@ -149,7 +163,7 @@ class _PythonTrials:
             folder=str(place),
             gpu=self._gpu,
             last=self.last,
-            first=first,
+            first=first_point,
             state_file=state,
             keep=keep,
         )
@@ -177,52 +191,52 @@ def rehearse_python(question: TrainerQuestion, measure: Measure, doing: Doing, l
         )
         played = trials.play()
         seeds, repeats = _seeds_and_repeats(played, question.outcome, trials.tried)
-    whole = played.whole
+    full_trial = played.full_trial
     outcomes = itertools.chain(*(numbers[question.outcome] for numbers in seeds))
     refuse_impossible(outcomes, measure)
     refuse_no_effect(seeds, repeats, question.outcome, "draw everything from run.seed(…)")
     if trials.last == question.points and not question.rehearsal:
-        refuse_other_unit(map(float, (*whole.outcomes, *played.other.outcomes)), measure, question.margin)
-    if question.evaluations and len(whole.outcomes) != question.evaluations:
+        refuse_other_unit(map(float, (*full_trial.outcomes, *played.other_trial.outcomes)), measure, question.margin)
+    if question.evaluations and len(full_trial.outcomes) != question.evaluations:
         raise ValueError(
-            f"evaluate returned {len(whole.outcomes)} outcomes, not as many as "
+            f"evaluate returned {len(full_trial.outcomes)} outcomes, not as many as "
             f"{marked(SettingName('eval_episodes', question.evaluations))} asks for"
         )
-    bit_equal, resumption = behaviour(whole, played.again, played.resumed, played.alone)
+    bit_equal, resumption = behaviour(full_trial, played.repeated_trial, played.resumed_trial, played.evaluation_trial)
     return TrainerFacts(
         settings=settings,
         root=str(code.root),
         files=code.files,
         sha256=code.sha256,
-        metrics=measure_names(name for name in whole.points[0] if name != question.outcome),
-        evaluations=len(whole.outcomes),
+        metrics=measure_names(name for name in full_trial.points[0] if name != question.outcome),
+        evaluations=len(full_trial.outcomes),
         repeats=bit_equal,
         outcome_repeats=outcome_repeats(repeats, question.outcome),
         resumption=resumption,
-        evaluates_alike=not bit_equal or played.alone.outcomes == whole.outcomes,
+        evaluates_alike=not bit_equal or played.evaluation_trial.outcomes == full_trial.outcomes,
         shortened=text_of(question.rehearsal),
-        found=_found(whole),
-        memory_bytes=whole.memory_bytes,
-        point_s=whole.point_s,
-        evaluate_s=whole.evaluate_s,
+        found=_found(full_trial),
+        memory_bytes=full_trial.memory_bytes,
+        point_s=full_trial.point_s,
+        evaluate_s=full_trial.evaluate_s,
     )
 
 
-def _found(whole: Tried) -> str:
+def _found(full_trial: Tried) -> str:
     """Return the outcome of a trial, and how it came about."""
-    outcomes = [float(outcome) for outcome in whole.outcomes]
+    outcomes = [float(outcome) for outcome in full_trial.outcomes]
     if len(outcomes) == 1:
         return f"{outcomes[0]:g}, returned by evaluate"
     return f"{sum(outcomes) / len(outcomes):g}, the mean of the {len(outcomes)} outcomes that evaluate returned"
 
 
-def _evaluated(alone: Future[Tried]) -> Tried:
+def _evaluated(evaluation_call: Future[Tried]) -> Tried:
     """Return the evaluation in a process that has not trained; ValueError if the evaluation fails."""
     try:
-        return alone.result()
+        return evaluation_call.result()
     except ValueError as error:
-        what = "evaluate(run, state) failed in a process that has not trained"
-        raise ValueError(f"{what}: {error}; it receives nothing but the state") from None
+        failure_words = "evaluate(run, state) failed in a process that has not trained"
+        raise ValueError(f"{failure_words}: {error}; it receives nothing but the state") from None
 
 
 def _tried(trial: Trial, pins: Mapping[str, str], limits: IdleLimits) -> Tried:
@@ -247,5 +261,5 @@ def _tried(trial: Trial, pins: Mapping[str, str], limits: IdleLimits) -> Tried:
         lines = complaint.decode(errors="replace").strip().splitlines()
     if child.returncode == UsageError.exit_code and lines and lines[-1].startswith("error: "):
         raise ValueError(lines[-1].removeprefix("error: ").removeprefix("ValueError: "))
-    ended = describe_end(child.returncode or 0, lines)
-    raise ValueError(f"{name} ended its process: it {ended}")
+    end_words = describe_end(child.returncode or 0, lines)
+    raise ValueError(f"{name} ended its process: it {end_words}")

@@ -33,16 +33,16 @@ def pins_of(question: TrainerQuestion) -> dict[str, str]:
 
     Raises ValueError if a run needs more GPUs than there are. A machine without any has runs on its CPU.
     """
-    own = [""]
+    own_gpus = [""]
     if question.gpus and gpu_is_there():
         from workers.devices.by_torch import seen_gpus  # imports torch
 
         names = [name for name, _ in seen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))]
-        seen = {f"cuda:{index}": name for index, name in enumerate(names)}
-        pool = names if "cuda" in question.gpus else [seen.get(gpu, "") for gpu in question.gpus]
-        own = pool[: question.devices_per_run]
-        n_own = len(list(filter(None, own)))
+        name_by_device = {f"cuda:{index}": name for index, name in enumerate(names)}
+        pool = names if "cuda" in question.gpus else [name_by_device.get(gpu, "") for gpu in question.gpus]
+        own_gpus = pool[: question.devices_per_run]
+        n_own = len(list(filter(None, own_gpus)))
         if 0 < n_own < question.devices_per_run:
             per_run = marked(SettingName("devices_per_run", question.devices_per_run))
             raise ValueError(f"{per_run}, but the pool has {counted(n_own, 'GPU')}")
-    return pinned.variables(own, Arithmetic(threads=question.threads, deterministic=question.deterministic))
+    return pinned.variables(own_gpus, Arithmetic(threads=question.threads, deterministic=question.deterministic))

@@ -163,9 +163,9 @@ def _watched(guard_process: subprocess.Popen[bytes], log: Path, watch: Watch) ->
             guard_process.wait(_LOOK_S)
             break
         except subprocess.TimeoutExpired:
-            used = _used(guard_process.pid)
-            peak_bytes = max(peak_bytes, sum(each.bytes for each in used.values()))
-            work_now = ({pid: each.times for pid, each in used.items()}, log.stat().st_size)
+            usage_by_pid = _used(guard_process.pid)
+            peak_bytes = max(peak_bytes, sum(usage.bytes for usage in usage_by_pid.values()))
+            work_now = ({pid: usage.times for pid, usage in usage_by_pid.items()}, log.stat().st_size)
             if work_now != last_work:
                 watch.on_sign()
             last_work = work_now
@@ -183,12 +183,12 @@ class _Used:
 
 def _used(guarding: int) -> dict[int, _Used]:
     """Return what a guard and its descendants have used, by pid."""
-    used = {}
+    usage_by_pid = {}
     with suppress(psutil.NoSuchProcess):
         for process in (psutil.Process(guarding), *psutil.Process(guarding).children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
-                used[process.pid] = _Used(tuple(process.cpu_times()), process.memory_info().rss)
-    return used
+                usage_by_pid[process.pid] = _Used(tuple(process.cpu_times()), process.memory_info().rss)
+    return usage_by_pid
 
 
 def _end_of(log: Path, begin: int) -> list[str]:

@@ -118,8 +118,8 @@ class TrainerSession(ABC):
 
     def _end(self, outcome: float, measures: dict[str, float | None]) -> EnvEpisode:
         """Return the record of an outcome; if the outcome is not finite, it is replaced by the worst outcome."""
-        failed = not countable(outcome)
-        if failed:
+        has_failed = not countable(outcome)
+        if has_failed:
             if self.order.worst is None:
                 raise UserCodeFailed(
                     f"the outcome is {outcome}, not a number from -{LARGEST_OUTCOME:g} to {LARGEST_OUTCOME:g}; "
@@ -133,7 +133,7 @@ class TrainerSession(ABC):
             steps=1,
             outcome=outcome,
             reward_sum=None,
-            failed=failed,
+            failed=has_failed,
             measures=measures,
         )
 

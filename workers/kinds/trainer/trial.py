@@ -71,14 +71,14 @@ def attempt(trial: Trial, device: str) -> Tried:
         yielded_metrics.append({name: repr(value) for name, value in metrics.items()})
         if trial.keep:
             Path(f"{trial.keep}{number}").write_bytes(data)
-    trained = time.perf_counter()
+    training_end_s = time.perf_counter()
     outcomes = module.outcomes_of(trainer.evaluate(run, module.restored(data)), question.outcome)
     evaluation_end_s = time.perf_counter()
     return Tried(
         points=tuple(yielded_metrics),
         outcomes=tuple(map(repr, outcomes)),
         state_was_read=run.state_was_read,
-        point_s=(trained - begin_s) / max(1, len(yielded_metrics)),
-        evaluate_s=evaluation_end_s - trained,
+        point_s=(training_end_s - begin_s) / max(1, len(yielded_metrics)),
+        evaluate_s=evaluation_end_s - training_end_s,
         memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10,
     )

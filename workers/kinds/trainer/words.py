@@ -87,14 +87,16 @@ class CommandLine:
         A word with {resume} is left out if it names nothing that an earlier attempt of the run has left, together with
         the flag before it. For a command that runs in its own folder, paths of files in the user's become absolute.
         """
-        written = self._omit_empty_resume(values)
-        filled = [fill_word(word, values) for word in written]
+        written_words = self._omit_empty_resume(values)
+        filled_words = [fill_word(word, values) for word in written_words]
         if self.names_its_folder:
-            return filled
-        modules = {at + 1 for at, word in enumerate(written) if word == "-m"}
+            return filled_words
+        modules = {place + 1 for place, word in enumerate(written_words) if word == "-m"}
         return [
-            word if at in modules or _is_value(written[at]) else _absolute(word, self.directory, program=at == 0)
-            for at, word in enumerate(filled)
+            word
+            if place in modules or _is_value(written_words[place])
+            else _absolute(word, self.directory, program=place == 0)
+            for place, word in enumerate(filled_words)
         ]
 
     def can_resume(self, values: Mapping[str, TrainerValue]) -> bool:
@@ -102,14 +104,14 @@ class CommandLine:
         return any(_is_left(word, values) for word in shlex.split(self.command) if RESUME in placeholders(word))
 
     def _omit_empty_resume(self, values: Mapping[str, TrainerValue]) -> list[str]:
-        written = list[str]()
+        kept_words = list[str]()
         for word in shlex.split(self.command):
             if RESUME in placeholders(word) and not _is_left(word, values):
-                if word.startswith(f"{{{RESUME}}}") and written and written[-1].startswith("-"):
-                    written.pop()
+                if word.startswith(f"{{{RESUME}}}") and kept_words and kept_words[-1].startswith("-"):
+                    kept_words.pop()
             else:
-                written.append(word)
-        return written
+                kept_words.append(word)
+        return kept_words
 
 
 def _is_left(word: str, values: Mapping[str, TrainerValue]) -> bool:
@@ -121,9 +123,9 @@ def _is_left(word: str, values: Mapping[str, TrainerValue]) -> bool:
     return path.exists()
 
 
-def _is_value(written: str) -> bool:
+def _is_value(word: str) -> bool:
     """Whether a word of the command is the value of a setting, as in {config} or --config={config}."""
-    value = written.rpartition("=")[2] if written.startswith("-") else written
+    value = word.rpartition("=")[2] if word.startswith("-") else word
     return len(placeholders(value)) == 1 and value == f"{{{placeholders(value)[0]}}}"
 
 

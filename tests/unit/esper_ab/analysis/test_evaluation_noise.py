@@ -66,7 +66,7 @@ def test_the_report_shows_the_same_noise_estimate_as_the_verdict():
     history = fold(Synthetic(replicates=10).events())
     report_content = content(history)
     noise = noise_of_pairs(history)
-    text = " ".join(render_text(experiment_report(report_content), whole=True).split())
+    text = " ".join(render_text(experiment_report(report_content), in_full=True).split())
     evaluation = json.loads(render_verdict(report_content))["evaluation"]
     assert next_text(noise).partition(":")[0] in text
     assert f"{100 * noise.components.share:.0f} % (80 % limits" in text

@@ -34,7 +34,7 @@ BROKEN = Diagnosis(topic="torch", level="problem", what="is not there", remedy="
 )
 def test_the_doctor_lists_problems_and_warnings(diagnoses, lines):
     assert describe_diagnoses(diagnoses).splitlines() == lines
-    whole = describe_diagnoses(diagnoses, whole=True).splitlines()
+    whole = describe_diagnoses(diagnoses, in_full=True).splitlines()
     assert [line for line in whole if line in lines] == lines
     additional_lines = [line for line in whole if line not in lines]
     assert [line.split() for line in additional_lines] == [["ok", "disk", "300", "GB", "free"]] * diagnoses.count(WELL)

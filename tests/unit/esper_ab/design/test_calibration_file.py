@@ -25,7 +25,7 @@ CODE = {"sources": "here"}
 
 @pytest.fixture(scope="module")
 def calibration() -> Calibration:
-    measured_calibration = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True, named=True)
+    measured_calibration = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True, margin_named=True)
     return msgspec.structs.replace(measured_calibration, code=CODE)
 
 
@@ -61,11 +61,11 @@ def test_a_calibration_is_valid_for_other_seeds(calibration: Calibration) -> Non
 def test_a_calibration_of_too_few_runs_is_refused() -> None:
     history = fold(Synthetic(groups=ONE_MODE.groups, replicates=1).events())
     with pytest.raises(UsageError, match="only 2 runs"):
-        calibration_of(history, 10, deterministic=True, named=True)
+        calibration_of(history, 10, deterministic=True, margin_named=True)
 
 
 def test_a_calibration_without_a_margin_suggests_a_margin() -> None:
-    calibration = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True, named=False)
+    calibration = calibration_of(fold(ONE_MODE.events()), 10, deterministic=True, margin_named=False)
     (row,) = power_tables(
         Known(source="", sd=calibration.spread.sd), (0.0,), (10,), PowerQuestion(margin=calibration.margin)
     )[0].rows
@@ -101,7 +101,7 @@ def test_a_calibration_has_the_spread_of_its_runs_for_every_window(calibration: 
 
 def test_a_calibration_of_runs_without_a_curve_has_no_windows() -> None:
     single = Synthetic(groups=ONE_MODE.groups, replicates=6, episodes=1)
-    calibration = calibration_of(fold(single.events()), 10, deterministic=True, named=True)
+    calibration = calibration_of(fold(single.events()), 10, deterministic=True, margin_named=True)
     assert calibration.windows == ()
     assert "outcome-over" not in calibration_text(calibration)
 

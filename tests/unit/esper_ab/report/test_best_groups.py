@@ -19,7 +19,7 @@ def test_the_set_of_best_groups_is_printed_before_the_pairs():
     begin_of_best = text.index("exploratory BEST OF 4: With 95 % confidence")
     assert begin_of_best < text.index("\nWhich group is the best\n") < text.index("\nPairs\n")
     assert text.count("INCONCLUSIVE: ") == 0, "the verdicts' sentences are with -v"
-    assert "exploratory BETTER: a is better than c" in render_text(external_report(answer), whole=True)
+    assert "exploratory BETTER: a is better than c" in render_text(external_report(answer), in_full=True)
     assert max(map(len, text.splitlines())) <= 100
 
 

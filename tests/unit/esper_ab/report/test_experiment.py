@@ -120,7 +120,7 @@ def get_page(name: str) -> Page:
 
 
 def get_whole_text(name: str) -> str:
-    return render_text(experiment_report(get_content(name)), whole=True)
+    return render_text(experiment_report(get_content(name)), in_full=True)
 
 
 @pytest.mark.parametrize("name", report_texts.JOURNALS)

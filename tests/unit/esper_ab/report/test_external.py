@@ -24,7 +24,7 @@ def test_every_verdict_without_a_declared_plan_is_marked_exploratory(effect):
 
 def test_a_report_under_a_plan_shows_looks_and_departures():
     report = external_report(judge(PLAN, outcomes(rows(*drawn(12, 0.5)))))
-    text = render_text(report, whole=True)
+    text = render_text(report, in_full=True)
     assert "EXPLORATORY" not in text
     assert "NOT AS PLANNED\n  ! Not in the plan, so ignored: seed 10, 11 (4 rows)." in text
     assert "\nLooks\n" in text
@@ -65,5 +65,5 @@ def test_the_rule_names_the_exact_test_for_binary_outcomes():
 def test_the_rule_names_two_tests_if_only_one_task_is_binary():
     table = [*rows([1.0] * 7 + [0.0], [0.0] * 7 + [1.0], task="one"), *rows(*drawn(8, 2.0), task="two")]
     answer = explore(outcomes(table), scales(margin=0.1, tasks=("one", "two")), Rule())
-    text = " ".join(render_text(external_report(answer), whole=True).split())
+    text = " ".join(render_text(external_report(answer), in_full=True).split())
     assert "paired t, exact McNemar test where every outcome is 0 or 1; " in text

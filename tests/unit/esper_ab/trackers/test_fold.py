@@ -165,5 +165,5 @@ def test_a_continued_event_file_has_exactly_the_written_bytes(pieces, cut_byte, 
         file = Continuing(path.parent, path.name)
         for piece in pieces:
             file.write(piece)
-        file.close(whole=True)
+        file.close(truncates=True)
         assert path.read_bytes() == whole

@@ -41,7 +41,7 @@ def test_a_failed_run_without_a_partner_counts_as_lost():
     pairing = _pair_rows(table)
     assert (pairing.lost.a, pairing.lost.b, pairing.lost.cancelled, pairing.single) == (1, 0, (0, 1), ())
     assert [(lost_pair.a, lost_pair.b) for lost_pair in pairing.lost.replicates] == [(None, None)]
-    assert not _pair_rows(table, form=partial(pair_up, planned=True)).lost.replicates
+    assert not _pair_rows(table, form=partial(pair_up, is_planned=True)).lost.replicates
 
 
 @pytest.mark.parametrize("form", [pair_up, sampled])
@@ -184,7 +184,7 @@ def test_all_pairs_are_those_that_are_formed_one_by_one(grid, tasks, flags):
     runs = _runs_of(grid)
     contrast = Contrast(a="new", b="old", task=tasks[0] if len(tasks) == 1 else MEAN)
     task_scales = (*scales(2.0, ("far",)), *scales(3.0, ("time",), better_direction="lower"))
-    paired = pair_up(Runs.of(runs.values()), contrast, task_scales, SEEDS, planned=planned, absent_lost=absent_lost)
+    paired = pair_up(Runs.of(runs.values()), contrast, task_scales, SEEDS, is_planned=planned, absent_lost=absent_lost)
     pairs, halves, single, absent = _paired_one_by_one(runs, tasks, planned, absent_lost)
     assert list(map(msgspec.structs.astuple, paired.pairs)) == pairs
     assert list(map(msgspec.structs.astuple, paired.lost.replicates)) == halves
@@ -196,7 +196,7 @@ def test_all_samples_are_those_that_are_drawn_one_by_one(grid, tasks, planned):
     runs = _runs_of(grid)
     contrast = Contrast(a="new", b="old", task=tasks[0] if len(tasks) == 1 else MEAN)
     task_scales = (*scales(2.0, ("far",)), *scales(3.0, ("time",), better_direction="lower"))
-    found = sampled(Runs.of(runs.values()), contrast, task_scales, SEEDS, planned=planned)
+    found = sampled(Runs.of(runs.values()), contrast, task_scales, SEEDS, is_planned=planned)
     lost = []
     for group, values in (("new", found.pairs.a), ("old", found.pairs.b)):
         sides = [_side(runs, group, tasks, seed, True) for seed in SEEDS]

@@ -77,7 +77,7 @@ def test_a_run_out_of_gpu_memory_is_reported_with_a_remedy() -> None:
         hub.poll(0.02)
     with pytest.raises(OutOfMemory) as caught:
         serve(link, worker_order, out_of_memory)
-    link.close(finished=True)
+    link.close(is_finished=True)
     hub.close()
     message = failure(caught.value)
     assert (message.again, failure(ValueError("no")).again) == (False, True)

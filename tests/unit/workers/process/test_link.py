@@ -89,5 +89,5 @@ def test_progress_of_fast_steps_is_reported_at_intervals() -> None:
         with pytest.raises(_Cancelled, match="enough"):
             any(report_step(steps) for _ in iter(lambda: time.monotonic() - begin_s < PATIENCE_S, False))
     finally:
-        link.close(finished=False)
+        link.close(is_finished=False)
         hub.close()

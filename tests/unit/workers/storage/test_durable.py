@@ -282,7 +282,7 @@ class Conversation:
         try:
             loop.serve(link, self._order, lambda experiment_dir, log_file: None)
         finally:
-            link.close(finished=True)
+            link.close(is_finished=True)
 
     def __enter__(self) -> Conversation:
         return self

@@ -177,13 +177,13 @@ class Bank:
         for index in np.unique(blueprint[row_order]):
             members = row_order[blueprint[row_order] == index]
             frozen_mask = table.frozen[envs[members], slot]
-            trained = self._index(~frozen_mask) if frozen_mask.any() else None
+            trained_mask = self._index(~frozen_mask) if frozen_mask.any() else None
             groups.append(
                 SeedGroup(
                     blueprint=self._blueprints[index],
                     stack=self._stack(slot, int(index)),
                     members=self._index(rows[members]),
-                    trained=trained,
+                    trained=trained_mask,
                 )
             )
         blend = Blend.of(table.stage[cells], table.alpha[cells], table.algorithm[cells], self.host.values)
@@ -309,8 +309,8 @@ class Bank:
                 seeds.step(grads[1:], finite_rows[1:])
             results.append((loss.detach(), logits.detach()))
         losses, all_logits = (torch.cat(parts, 1) for parts in zip(*results, strict=True))  # [n, N], [n, N, classes]
-        is_correct = (all_logits.argmax(2) == labels).to(self._dtype)
-        return torch.stack([losses.mean(1), 100.0 * is_correct.mean(1)])
+        correct_mask = (all_logits.argmax(2) == labels).to(self._dtype)
+        return torch.stack([losses.mean(1), 100.0 * correct_mask.mean(1)])
 
     # --- measuring --------------------------------------------------------------------------------------------------
 

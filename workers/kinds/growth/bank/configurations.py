@@ -125,13 +125,13 @@ def contributions(active: Bools, accuracy: Floats, pas: Pass) -> tuple[Floats, F
     if (active.sum(1) > 1).any():
         accuracy_alone = accuracy_by_code[envs[:, None], inactive_code[:, None] | bits]  # [E, S]
         for i, j in combinations(range(n_slots), 2):
-            is_pair = active[:, i] & active[:, j]
+            pair_mask = active[:, i] & active[:, j]
             index = (
                 accuracy_by_code[envs, inactive_code | (1 << i) | (1 << j)]
                 - accuracy_alone[:, i]
                 - accuracy_alone[:, j]
                 + accuracy_off
             )
-            interaction[:, i] += np.where(is_pair, index, 0.0)
-            interaction[:, j] += np.where(is_pair, index, 0.0)
+            interaction[:, i] += np.where(pair_mask, index, 0.0)
+            interaction[:, j] += np.where(pair_mask, index, 0.0)
     return contribution, accuracy_off, interaction

@@ -97,7 +97,7 @@ class Scaling:
 def _overflowed_rows(loan: Borrowed, grad: Tensor) -> Tensor:
     """Return the trained rows [rows, 1] with a gradient that is not finite."""
     overflow_rows = ~grad.isfinite().all(1, keepdim=True)
-    return overflow_rows if loan.trained is None else overflow_rows & loan.trained
+    return overflow_rows if loan.trained_mask is None else overflow_rows & loan.trained_mask
 
 
 def _spread_over_environments(rows: Tensor, row_places: Places) -> Tensor:

@@ -68,16 +68,16 @@ class Blend:
         def mask(slot_mask: Bools) -> Tensor | None:
             return column(slot_mask) if slot_mask.any() else None
 
-        stopped = factor_column = ungated_mask = None
+        stopped_column = factor_column = ungated_mask = None
         if incubating.any():
-            stopped = column(incubating.astype(np.float64)).to(template.dtype)
+            stopped_column = column(incubating.astype(np.float64)).to(template.dtype)
         if multiply.any():
             factor_column = column(multiply * alpha).to(template.dtype)
         if gate_mask.any():
             ungated_mask = column(~gate_mask)
         return Blend(
             live=column(np.where(incubating, 1.0, alpha)).to(template.dtype),
-            stopped=stopped,
+            stopped=stopped_column,
             multiply=mask(multiply),
             multiplied=factor_column,
             ungated=ungated_mask,

@@ -32,12 +32,12 @@ def writers(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
 def put_rows(rows: Tensor, pairs: list[tuple[Tensor, Tensor]]) -> None:
     """Assign whole[rows] = part for each pair of matrices (whole, part)."""
     if _device.is_cpu(rows.device):
-        for whole, part in pairs:
-            whole[rows] = part
+        for matrix, part in pairs:
+            matrix[rows] = part
         return
     source_rows, written_mask = writers(rows, len(pairs[0][0]))
-    for whole, part in pairs:
-        whole.copy_(torch.where(written_mask, part.index_select(0, source_rows), whole))
+    for matrix, part in pairs:
+        matrix.copy_(torch.where(written_mask, part.index_select(0, source_rows), matrix))
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Places:
     @staticmethod
     def of(rows: Tensor, count: int) -> Places:
         """Return the places of `rows` among `count` rows."""
-        writer_rows, is_written = writers(rows, count)
-        absent_mask = None if len(rows) == count else ~is_written
+        writer_rows, written_mask = writers(rows, count)
+        absent_mask = None if len(rows) == count else ~written_mask
         return Places(rows, writer_rows, absent_mask)
 
     def pick(self, x: Tensor) -> Tensor:
@@ -119,12 +119,12 @@ class Borrowed:
     """Rows of a stack borrowed for one epoch; `flat` [n, P] requires a gradient."""
 
     def __init__(
-        self, specs: tuple[ParamSpec, ...], flat_rows: Tensor, momentum: Tensor, trained: Tensor | None
+        self, specs: tuple[ParamSpec, ...], flat_rows: Tensor, momentum: Tensor, trained_mask: Tensor | None
     ) -> None:
         self._specs = specs
         self.flat = flat_rows.requires_grad_()
         self.momentum = momentum
-        self.trained = trained  # [n, 1] bool; None: all
+        self.trained_mask = trained_mask  # [n, 1] bool; None: all
 
     def params(self) -> dict[str, Tensor]:
         """Return the current parameters by name, [n, *shape], for autograd."""
@@ -137,7 +137,7 @@ class Borrowed:
         grad *= torch.clamp(rule.max_grad_norm / (norm + 1e-6), max=1.0)
         if rule.weight_decay:
             grad += rule.weight_decay * self.flat
-        updated_mask = _both(self.trained, taken_mask)
+        updated_mask = _both(self.trained_mask, taken_mask)
         if updated_mask is None:
             self.momentum.mul_(rule.momentum).add_(grad)
             self.flat.sub_(self.momentum, alpha=rule.lr)
@@ -163,7 +163,7 @@ class Optimiser:
     def __init__(self, loans: list[Borrowed], rule: SGD) -> None:
         self._loans = loans
         self._rule = rule
-        self._whole = [index for index, loan in enumerate(loans) if loan.trained is None]
+        self._whole = [index for index, loan in enumerate(loans) if loan.trained_mask is None]
         self._flat = [loans[index].flat for index in self._whole]
         self._momentum = [loans[index].momentum for index in self._whole]
 
@@ -175,7 +175,7 @@ class Optimiser:
                 loan.step(own_grad, self._rule, rows)
             return
         for loan, own_grad in zip(self._loans, grads, strict=True):
-            if loan.trained is not None:
+            if loan.trained_mask is not None:
                 loan.step(own_grad, self._rule)
         if self._whole:
             self._update([grads[index] for index in self._whole])
@@ -224,19 +224,19 @@ class Stack:
         self.values[row] = 0.0
         self.momentum[row] = 0.0
 
-    def borrow(self, rows: Tensor, trained: Tensor | None, idle: int = 0) -> Borrowed:
+    def borrow(self, rows: Tensor, trained_mask: Tensor | None, idle: int = 0) -> Borrowed:
         """Return copies of `rows` [n] to train on, without the last `idle` parameters, which nothing uses.
 
-        `trained` [n] bool selects the rows to update; None: all.
+        `trained_mask` [n] bool selects the rows to update; None: all.
         """
         used_columns = slice(0, self.width - idle)
-        column = None if trained is None else trained[:, None]
+        column = None if trained_mask is None else trained_mask[:, None]
         return Borrowed(self.specs, self.values[rows, used_columns], self.momentum[rows, used_columns], column)
 
     def give_back(self, rows: Tensor, loan: Borrowed) -> None:
         """Write borrowed rows back."""
         pairs = [(self.values, loan.flat.detach()), (self.momentum, loan.momentum)]
-        put_rows(rows, [(whole[:, : lent_rows.shape[1]], lent_rows) for whole, lent_rows in pairs])
+        put_rows(rows, [(matrix[:, : lent_rows.shape[1]], lent_rows) for matrix, lent_rows in pairs])
 
     def read(self, rows: Tensor) -> dict[str, Tensor]:
         """Return the parameters of `rows` [n] (repeats allowed) by name, [n, *shape], without autograd."""

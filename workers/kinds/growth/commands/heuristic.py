@@ -121,14 +121,14 @@ def _seeds(events: list[SeedEvent]) -> tuple[Seed, ...]:
 def _seed(events: list[SeedEvent]) -> Seed:
     birth = events[0]
     last_event = events[-1]
-    ended = last_event.event in ("fossilized", "pruned")
+    has_ended = last_event.event in ("fossilized", "pruned")
     return Seed(
         slot=birth.slot,
         blueprint=birth.blueprint,
         germinated=birth.step,
         advanced=sum(event.event == "advanced" for event in events),
-        end=last_event.event if ended else "",
-        end_step=last_event.step if ended else None,
+        end=last_event.event if has_ended else "",
+        end_step=last_event.step if has_ended else None,
         contribution=last_event.contribution,
     )
 

@@ -71,17 +71,17 @@ class Heuristic(Controller[DecisionView]):
         """
         size = len(self._rotation)
         order = (self._next[:, None] + np.arange(size)) % size  # [E, R]
-        skipped = np.take_along_axis(self._penalty, order, axis=1) >= PENALTY_SKIP
-        first_blueprint = np.take_along_axis(order, skipped.argmin(axis=1)[:, None], axis=1)[:, 0]
-        return np.where(skipped.all(axis=1), self._penalty.argmin(axis=1), first_blueprint)
+        skipped_mask = np.take_along_axis(self._penalty, order, axis=1) >= PENALTY_SKIP
+        first_blueprint = np.take_along_axis(order, skipped_mask.argmin(axis=1)[:, None], axis=1)[:, 0]
+        return np.where(skipped_mask.all(axis=1), self._penalty.argmin(axis=1), first_blueprint)
 
     def _wish_germination(self, wishes: Ints, view: DecisionView, free_mask: Bools, place: Ints) -> None:
         """Set GERMINATE in `wishes` for hosts without a live seed (`free_mask` [E]), if stable but not improving."""
         signals = view.signals
         available_mask = view.table.available
-        rested = view.step - self._last_prune >= EMBARGO_STEPS
+        rested_mask = view.step - self._last_prune >= EMBARGO_STEPS
         stuck_mask = signals.stabilized & (signals.plateau_epochs >= PLATEAU_EPOCHS)
-        now_mask = free_mask & rested & stuck_mask & available_mask.any(axis=1) & (view.step >= MIN_STEP)
+        now_mask = free_mask & rested_mask & stuck_mask & available_mask.any(axis=1) & (view.step >= MIN_STEP)
         wishes[now_mask, OP] = Op.GERMINATE
         wishes[now_mask, SLOT] = available_mask.argmax(axis=1)[now_mask]
         wishes[now_mask, vocabulary.BLUEPRINT] = self._rotation[place][now_mask]
@@ -91,8 +91,8 @@ class Heuristic(Controller[DecisionView]):
     def _learn(self, view: DecisionView, decisions: Ints, place: Ints) -> None:
         """Update rotation, penalties and embargo from the executed decisions."""
         envs = np.arange(len(decisions))
-        in_favour = self._penalty[envs, place] < PENALTY_SKIP
-        germinated_mask = (decisions[:, OP] == Op.GERMINATE) & in_favour
+        in_favour_mask = self._penalty[envs, place] < PENALTY_SKIP
+        germinated_mask = (decisions[:, OP] == Op.GERMINATE) & in_favour_mask
         self._next = np.where(germinated_mask, (place + 1) % len(self._rotation), self._next)
         pruned = decisions[:, OP] == Op.PRUNE
         blueprint = view.table.blueprint[envs, decisions[:, SLOT]]

@@ -18,7 +18,7 @@ from workers.kinds.growth.rules.masks import DecisionView, follow
 from workers.kinds.growth.vocabulary import ALPHA_TARGETS, CURVES, HEADS, OP, SLOT, SPEEDS, STYLES, TEMPOS, Op
 
 _GERMINATE_DEFAULTS = {"blueprint": "conv_light", "style": "sigmoid_add", "tempo": "5", "alpha_target": "1.0"}
-_HEADS_OF = {
+_HEADS_BY_FORM = {
     Op.GERMINATE: ("blueprint", "style", "tempo", "alpha_target"),
     Op.SET_ALPHA_TARGET: ("style", "alpha_target", "alpha_speed", "alpha_curve"),
     Op.PRUNE: ("alpha_speed", "alpha_curve"),
@@ -57,7 +57,7 @@ def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> t
         steps_words = f"with steps from 1 to {'9' * _STEP_DIGITS}"
         raise ValueError(f"schedule entry {entry!r} is not step:op:slot[:head=value…], {steps_words}")
     step, op, slot, *items = parts
-    ops = tuple(op.name.lower() for op in _HEADS_OF)
+    ops = tuple(op.name.lower() for op in _HEADS_BY_FORM)
     wish = [0] * len(HEADS)
     chosen_op = Op[ops[_index(entry, "op", op, ops)].upper()]
     wish[OP] = chosen_op
@@ -65,8 +65,8 @@ def _parse(entry: str, slots: tuple[str, ...], blueprints: tuple[str, ...]) -> t
     values: dict[str, str] = {}
     for item in items:
         head, equals_sign, value = item.partition("=")
-        if not equals_sign or head not in _HEADS_OF[chosen_op]:
-            allowed_heads = ", ".join(_HEADS_OF[chosen_op]) or "no further heads"
+        if not equals_sign or head not in _HEADS_BY_FORM[chosen_op]:
+            allowed_heads = ", ".join(_HEADS_BY_FORM[chosen_op]) or "no further heads"
             raise ValueError(f"schedule entry {entry!r}: {item!r} is not head=value; {op} takes {allowed_heads}")
         if head in values:
             raise ValueError(f"schedule entry {entry!r}: {head} is given twice")

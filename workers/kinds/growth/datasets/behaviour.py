@@ -91,18 +91,18 @@ class Behaviours:
     @property
     def reference(self) -> tuple[Behaviour, ...]:
         """Return the reference behaviours, which show what a reward pays for."""
-        whole = tuple(SeedLife(slot=slot, step=step) for step, slot in enumerate(self.slots, start=1))
+        full_lives = tuple(SeedLife(slot=slot, step=step) for step, slot in enumerate(self.slots, start=1))
         first_life = SeedLife(slot=self.slots[0], step=1, blueprint="conv_heavy", end="hold")
 
         def lives_in_all_slots(**changes: object) -> tuple[SeedLife, ...]:
-            return tuple(replace(life, **changes) for life in whole)  # type: ignore[arg-type]
+            return tuple(replace(life, **changes) for life in full_lives)  # type: ignore[arg-type]
 
         pruned_lives = []
         for generation in _LIVES_OF_PRUNED:
             for birth_step, slot in enumerate(self.slots, start=generation):
                 pruned_lives.append(SeedLife(slot=slot, step=birth_step, end="prune", end_step=birth_step + _GIVES_UP))
         return (
-            Behaviour(name="schedule", lives=whole, words="conv_light in every slot, all fossilised"),
+            Behaviour(name="schedule", lives=full_lives, words="conv_light in every slot, all fossilised"),
             Behaviour(
                 name="never fossilised",
                 lives=lives_in_all_slots(end="hold"),

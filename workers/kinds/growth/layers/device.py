@@ -30,10 +30,10 @@ def room(device: torch.device) -> int:
     if is_cpu(device):
         return _CACHED_BYTES
     if device.type == "cuda":
-        whole = torch.cuda.get_device_properties(device).total_memory
+        total_bytes = torch.cuda.get_device_properties(device).total_memory
     else:
-        whole = _UNKNOWN_BYTES
-    return int(whole // PIECE)
+        total_bytes = _UNKNOWN_BYTES
+    return int(total_bytes // PIECE)
 
 
 def seconds(device: torch.device, work: Callable[[], object]) -> float:

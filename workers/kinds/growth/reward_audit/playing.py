@@ -50,16 +50,16 @@ def joined(parts: Sequence[Recorded]) -> Recorded:
 
     ValueError if every host diverged before its first decision.
     """
-    whole = max((part.steps for part in parts), key=len)
-    if not whole:
+    longest_steps = max((part.steps for part in parts), key=len)
+    if not longest_steps:
         raise ValueError("every host diverged in its first epoch: there is nothing to score")
     hosts = list[EnvEpisode]()
-    filled = []
+    filled_steps = []
     for part in parts:
         hosts += part.hosts
-        missing_steps = whole[len(part.steps) :]
-        filled.append((*part.steps, *(_filling(step, len(part.hosts)) for step in missing_steps)))
-    steps = tuple(_each_array(step, np.concatenate) for step in zip(*filled, strict=True))
+        missing_steps = longest_steps[len(part.steps) :]
+        filled_steps.append((*part.steps, *(_filling(step, len(part.hosts)) for step in missing_steps)))
+    steps = tuple(_each_array(step, np.concatenate) for step in zip(*filled_steps, strict=True))
     return Recorded(hosts=tuple(hosts), steps=steps)
 
 
@@ -78,8 +78,8 @@ def score(recording: Recorded, reward: RewardFunction, settings: RewardSettings)
             raise ValueError(
                 f"reward mode {settings.mode!r} {flaw_words} at step {step + 1}: {earned_rewards[step].tolist()}"
             )
-    ended = np.flatnonzero(diverged_mask & (end_steps > 0))
-    earned_rewards[end_steps[ended] - 1, ended] += settings.divergence_penalty
+    diverged_envs = np.flatnonzero(diverged_mask & (end_steps > 0))
+    earned_rewards[end_steps[diverged_envs] - 1, diverged_envs] += settings.divergence_penalty
     return earned_rewards
 
 

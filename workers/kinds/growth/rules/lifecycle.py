@@ -152,8 +152,8 @@ class Lifecycle:
         """Advance ramps, complete prunes whose ramp has ended, and count cooldowns down."""
         table = self.table
         self._shown = None
-        reached = tick(table, (table.stage == BLENDING) & self.alive[:, None])
-        changes = self._remove(reached & table.frozen, step, graft)
+        reached_mask = tick(table, (table.stage == BLENDING) & self.alive[:, None])
+        changes = self._remove(reached_mask & table.frozen, step, graft)
         cooling = (table.cooldown_left > 0) & self.alive[:, None]
         if not cooling.any():
             return changes

@@ -99,21 +99,21 @@ def _one_hot(name: str, choices: Sequence[int]) -> Feature:
 
 
 BASE: tuple[Feature, ...] = (
-    Feature("progress", lambda seen: seen.step / seen.steps),
+    Feature("progress", lambda view: view.step / view.steps),
     _loss("train_loss"),
     _loss("val_loss"),
     _points("loss_delta", 0.5, attrgetter("signals.loss_delta")),
     _percent("train_acc"),
     _percent("val_acc"),
     _points("acc_delta", 10.0, attrgetter("signals.acc_delta")),
-    Feature("plateau", lambda seen: np.minimum(seen.signals.plateau_epochs, _PLATEAU_CAP), scale=_PLATEAU_CAP),
+    Feature("plateau", lambda view: np.minimum(view.signals.plateau_epochs, _PLATEAU_CAP), scale=_PLATEAU_CAP),
     _percent("best_val_acc"),
     _loss("best_val_loss"),
     _loss("loss_history", HISTORY),
     _percent("acc_history", HISTORY),
     Feature("stabilized", attrgetter("signals.stabilized")),
-    _parameters("params_added", lambda seen: seen.table.params.sum(axis=1)),
-    Feature("seed_utilisation", lambda seen: seen.present.sum(axis=1) / seen.seed_limit),
+    _parameters("params_added", lambda view: view.table.params.sum(axis=1)),
+    Feature("seed_utilisation", lambda view: view.present.sum(axis=1) / view.seed_limit),
 )
 
 
@@ -146,11 +146,11 @@ def _gain(view: _Seen, accuracy: Floats) -> Floats:
 
 
 TELEMETRY: tuple[Feature, ...] = (
-    Feature("age", lambda seen: seen.table.age / seen.steps),
-    Feature("epochs_in_stage", lambda seen: seen.table.epochs_in_stage / seen.steps),
-    _points("gain_in_stage", 20.0, lambda seen: _gain(seen, seen.table.acc_at_stage_start)),
-    _points("gain_in_life", 20.0, lambda seen: _gain(seen, seen.table.acc_at_germination)),
-    Feature("fresh", lambda seen: ~np.isnan(seen.contribution)),
+    Feature("age", lambda view: view.table.age / view.steps),
+    Feature("epochs_in_stage", lambda view: view.table.epochs_in_stage / view.steps),
+    _points("gain_in_stage", 20.0, lambda view: _gain(view, view.table.acc_at_stage_start)),
+    _points("gain_in_life", 20.0, lambda view: _gain(view, view.table.acc_at_germination)),
+    Feature("fresh", lambda view: ~np.isnan(view.contribution)),
     _parameters("params", attrgetter("table.params")),
 )
 

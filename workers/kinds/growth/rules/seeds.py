@@ -212,12 +212,12 @@ def tick(table: SeedTable, slot_mask: Bools) -> Bools:
     if not ramping_mask.any():
         return np.asarray(ramping_mask)
     table.steps_done[ramping_mask] += 1
-    reached = ramping_mask & (table.steps_done >= table.steps_total)
+    reached_mask = ramping_mask & (table.steps_done >= table.steps_total)
     fraction = table.steps_done / np.maximum(table.steps_total, 1)
     start = table.alpha_start
     target = table.alpha_target
     alpha = start + (target - start) * progress(table.curve, fraction)
     moved_alpha = np.clip(alpha, np.minimum(start, target), np.maximum(start, target))
-    table.alpha[ramping_mask] = np.where(reached, target, moved_alpha)[ramping_mask]
-    table.alpha_mode[reached] = HOLD
-    return np.asarray(reached)
+    table.alpha[ramping_mask] = np.where(reached_mask, target, moved_alpha)[ramping_mask]
+    table.alpha_mode[reached_mask] = HOLD
+    return np.asarray(reached_mask)

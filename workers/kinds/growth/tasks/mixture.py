@@ -56,12 +56,14 @@ def _relation(labels: Ints, draws: _Draws) -> Floats:
     images = draws.noise(_MARKS_NOISE, n)
     image_numbers = np.arange(n)
     upright = labels % 2 == 1
-    for mark, place_along, across in (
+    for mark, place_along, place_across in (
         (_MARK, near_place, side_place),
         (-_MARK, near_place + distance, other_side_place),
     ):
         place_along = np.where(labels < 2, place_along, _SIDE - 1 - place_along)  # the opposite direction
-        images[image_numbers, np.where(upright, place_along, across), np.where(upright, across, place_along)] += mark
+        images[
+            image_numbers, np.where(upright, place_along, place_across), np.where(upright, place_across, place_along)
+        ] += mark
     return images
 
 

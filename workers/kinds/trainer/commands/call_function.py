@@ -25,11 +25,11 @@ _decode = msgspec.json.Decoder(Call).decode
 
 
 def main(folder: Path) -> int:
-    asked = _decode(read_regular(folder / ORDER))
+    call = _decode(read_regular(folder / ORDER))
     for name in [name for name in sys.modules if name.partition(".")[0] == "workers"]:
         del sys.modules[name]
     try:
-        answer = answer_to(asked)
+        answer = answer_to(call)
     except ValueError as error:
         answer = Called(error=str(error))
         sys.stderr.write(f"{error}\n")
@@ -37,26 +37,28 @@ def main(folder: Path) -> int:
     return 1 if answer.error else 0
 
 
-def answer_to(asked: Call) -> Called:
+def answer_to(call: Call) -> Called:
     """Load and call the function; ValueError, with one line, if it cannot be called or returns no number."""
-    place, _, name = asked.reference.rpartition(":")
-    source = str(Path(asked.directory) / "src")
+    place, _, name = call.reference.rpartition(":")
+    source = str(Path(call.directory) / "src")
     if source not in sys.path:
         sys.path.append(source)
-    root, file = located(place, asked.files)
+    root, file = located(place, call.files)
     package = sys.modules["esper_ab"]
     vars(package)["compare_training"] = _end_loading
-    module = loaded(root, file, Path(asked.kept or root), asked.files)
+    module = loaded(root, file, Path(call.kept or root), call.files)
     vars(package)["compare_training"] = _refuse
     function = getattr(module, name, None)
     if not inspect.isfunction(function):
         raise ValueError(f"no function {name!r} in {file.name}; {did_you_mean(name, _functions_of(module))}")
-    settings = {group: read_settings(function, values) for group, values in asked.groups.items()}
-    own = read_settings(function, {**asked.groups[asked.group], **asked.more})
+    settings = {group: read_settings(function, values) for group, values in call.groups.items()}
+    own_settings = read_settings(function, {**call.groups[call.group], **call.more})
     parameters = inspect.signature(function).parameters
-    filled = {key: value for key, value in asked.filled.items() if key in parameters}
-    returned = guarded(f"{name} failed", root / file, lambda: function(**own, **filled, seed=asked.seed))
-    points = read_points(name, returned)
+    filled_settings = {key: value for key, value in call.filled.items() if key in parameters}
+    returned_value = guarded(
+        f"{name} failed", root / file, lambda: function(**own_settings, **filled_settings, seed=call.seed)
+    )
+    points = read_points(name, returned_value)
     return Called(
         points=tuple({key: repr(value) for key, value in point.items()} for point in points),
         settings=settings,

@@ -17,28 +17,28 @@ def is_event_file(file: str) -> bool:
     return _EVENTS in PurePath(file).name
 
 
-def read(key: str, left: Left) -> Values:
+def read(key: str, output: Left) -> Values:
     """Return the values of a tag, or of FOLDER:TAG; ValueError if there is none, or if several folders have it.
 
     A writer that begins anew continues in another file of the same folder, so the files of a folder are one curve.
     """
-    files = [file for file in left.files() if is_event_file(file)]
+    files = [file for file in output.files() if is_event_file(file)]
     if not files:
-        raise ValueError(f"the script left no TensorBoard event file in {{out}}; it left {shortened(left.files())}")
+        raise ValueError(f"the script left no TensorBoard event file in {{out}}; it left {shortened(output.files())}")
     tag = key
-    having = [file for file in files if curve.has(file, tag, left)]
-    if not having and ":" in key:
+    files_with_tag = [file for file in files if curve.has(file, tag, output)]
+    if not files_with_tag and ":" in key:
         folder, _, tag = key.partition(":")
-        having = [file for file in _files_of_folder(files, folder) if curve.has(file, tag, left)]
-    if not having:
-        return curve.read(files[-1], tag, left)  # says which tags there are
-    folders = sorted({_folder(file) for file in having})
+        files_with_tag = [file for file in _files_of_folder(files, folder) if curve.has(file, tag, output)]
+    if not files_with_tag:
+        return curve.read(files[-1], tag, output)  # says which tags there are
+    folders = sorted({_folder(file) for file in files_with_tag})
     if len(folders) > 1:
         example = _shortest(folders[0], folders)
         raise ValueError(
             f"event files in {shortened(folders)} all have {tag}; say which folder counts, as in tb:{example}:{tag}"
         )
-    return joined([curve.read(file, tag, left) for file in having]).named(f"tb:{key}")
+    return joined([curve.read(file, tag, output) for file in files_with_tag]).named(f"tb:{key}")
 
 
 def _folder(file: str) -> str:
@@ -56,6 +56,6 @@ def _shortest(folder: str, folders: Sequence[str]) -> str:
     parts = PurePath(folder).parts
     for count in range(1, len(parts)):
         end = parts[-count:]
-        if sum(PurePath(other).parts[-count:] == end for other in folders) == 1:
+        if sum(PurePath(other_folder).parts[-count:] == end for other_folder in folders) == 1:
             return "/".join(end)
     return folder

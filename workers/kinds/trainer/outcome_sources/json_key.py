@@ -26,11 +26,11 @@ def read(file: str, key: str, left_output: Left) -> Values:
     return Values(len(value), at, lambda place: f"{name} [{place}]", f"{file}:{key}", needs_summary=True)
 
 
-def _number(what: str, value: Any) -> float:
+def _number(value_words: str, value: Any) -> float:
     if isinstance(value, str):
-        raise ValueError(f"{what} is the text {value!r}, not a number; write it without quotes")
+        raise ValueError(f"{value_words} is the text {value!r}, not a number; write it without quotes")
     if not isinstance(value, bool | int | float):
-        raise ValueError(f"{what} is {type(value).__name__}, not a number")
+        raise ValueError(f"{value_words} is {type(value).__name__}, not a number")
     return as_float(value)
 
 

@@ -10,26 +10,26 @@ from workers.kinds.trainer.outcome_sources.values import Values
 _NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf)\b)"
 
 
-def read(key: str, left: Left) -> Values:
+def read(key: str, output: Left) -> Values:
     """Return the numbers after NAME in lines with NAME=3.2, "NAME": 3.2 or NAME 3.2; ValueError if there is none."""
-    values = find(key, left)
+    values = find(key, output)
     if values is None:
-        raise ValueError(nothing_found(key, left))
+        raise ValueError(nothing_found(key, output))
     return values
 
 
-def nothing_found(key: str, left: Left) -> str:
+def nothing_found(key: str, output: Left) -> str:
     """Say that the output has no such number, with its last line."""
-    lines = [line.strip() for line in left.output() if line.strip()]
-    last = f"its last line is {lines[-1][:160]!r}" if lines else "it wrote nothing"
-    return f"no number follows {key!r} in the output of the script; {last}"
+    lines = [line.strip() for line in output.output() if line.strip()]
+    last_words = f"its last line is {lines[-1][:160]!r}" if lines else "it wrote nothing"
+    return f"no number follows {key!r} in the output of the script; {last_words}"
 
 
-def find(key: str, left: Left) -> Values | None:
+def find(key: str, output: Left) -> Values | None:
     """Return all matches, or None if there is none."""
     pattern = pattern_of(key)
     matches = list[tuple[str | None, int, str]]()
-    for number, line in enumerate(left.output(), 1):
+    for number, line in enumerate(output.output(), 1):
         matches += [(match[1], number, line) for match in pattern.finditer(line)]
     if not matches:
         return None

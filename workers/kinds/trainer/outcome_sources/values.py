@@ -42,8 +42,8 @@ class Values:
             )
         value, place = summarise(summary, self.total, self.at)
         words = summary.words_of(self.total) if self.total > 1 else ""
-        at: Literal["in", "up to"] = "up to" if summary.of == "mean" and self.total > 1 else "in"
-        return Found(value, self.where(place), self.source, self.total, words, at)
+        preposition: Literal["in", "up to"] = "up to" if summary.of == "mean" and self.total > 1 else "in"
+        return Found(value, self.where(place), self.source, self.total, words, preposition)
 
 
 def joined(parts: Sequence[Values]) -> Values:

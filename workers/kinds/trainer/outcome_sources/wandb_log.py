@@ -39,14 +39,16 @@ def read(key: str, left_output: Left) -> Values:
     )
 
 
-def read_offline(key: str, left: Left) -> Values:
+def read_offline(key: str, output: Left) -> Values:
     """Return the numbers that W&B itself logged under `key`; ValueError if none did, or several of its runs."""
-    files = [file for file in left.files() if is_run_file(file)]
+    files = [file for file in output.files() if is_run_file(file)]
     if not files:
-        raise ValueError(f"the script left no file of W&B's offline mode in {{out}}; it left {shortened(left.files())}")
-    having = [file for file in files if curve.has(file, key, left)]
-    _refuse_several(key, having)
-    values = curve.read(having[0] if having else files[-1], key, left)
+        raise ValueError(
+            f"the script left no file of W&B's offline mode in {{out}}; it left {shortened(output.files())}"
+        )
+    files_with_key = [file for file in files if curve.has(file, key, output)]
+    _refuse_several(key, files_with_key)
+    values = curve.read(files_with_key[0] if files_with_key else files[-1], key, output)
     return values.named(f"wandb-offline:{key}")
 
 

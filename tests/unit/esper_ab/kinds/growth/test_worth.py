@@ -56,7 +56,7 @@ def test_groups_at_chance_level_are_not_called_equivalent():
     assert "not clearly better than those of a group that learns nothing" in result.headline
     for relation in ("equivalent-to", "not-worse-than"):
         assert not holds(Requirement(left="shaped", relation=relation, right="simplified"), result)
-    assert "allows no EQUIVALENT" in render_text(experiment_report(content(history)), whole=True)
+    assert "allows no EQUIVALENT" in render_text(experiment_report(content(history)), in_full=True)
 
 
 @pytest.mark.parametrize(

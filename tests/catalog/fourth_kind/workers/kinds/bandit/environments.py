@@ -52,8 +52,8 @@ class BanditEnvironments:
         payments: Floats = (self._draws[len(self._arms), :, 1] < self._chances[arms]).astype(np.float64)
         self._paid[np.arange(self.n_envs), arms] += payments / self._steps
         self._arms.append(arms)
-        ended = all_true(self.n_envs) if len(self._arms) == self._steps else all_false(self.n_envs)
-        return Happened(facts=payments, ended=ended), self._seen()
+        ended_mask = all_true(self.n_envs) if len(self._arms) == self._steps else all_false(self.n_envs)
+        return Happened(facts=payments, ended=ended_mask), self._seen()
 
     def ends(self) -> Ended:
         """Return the expected payment of the pulled arms in percent, and the share of the best arm."""

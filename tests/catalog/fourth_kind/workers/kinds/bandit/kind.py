@@ -51,7 +51,7 @@ class BanditWorld:
         self.evaluation_steps = spec.steps
 
     def environments(
-        self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole: bool
+        self, reward: RewardSettings, steps: int, n_envs: int, stopwatch: Stopwatch, *, whole_episodes: bool
     ) -> BanditEnvironments:
         """Create the run's first `n_envs` bandits; every episode has `steps` pulls."""
         return BanditEnvironments(self._arms, steps, self._spec.env_devices[:n_envs])
@@ -76,7 +76,7 @@ class RandomPulls(Controller[BanditSeen]):
 class Bandit(Kind):
     """Bandits, which need no code but this package's."""
 
-    ours = True
+    runs_only_our_code = True
 
     def preflight(self, questions: Questions, doing: Callable[[str], None]) -> AboutTask:
         """Describe the task."""
