@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.commands.in_process import esper_ab
 from support.plans import fake_plans
+from support.processes.waiting import eventually
 from support.worlds.fault_world import check
 
 from esper_ab.analysis.result_hash import result_hash
@@ -93,10 +94,12 @@ def test_an_experiment_can_resume_from_its_moved_directory(tmp_path, monkeypatch
 
 
 def test_the_error_about_a_removed_directory_advises_only_a_new_launch(tmp_path, monkeypatch):
-    monkeypatch.setenv("SCRIBBLE_IN", str(tmp_path / "run" / JOURNAL_NAME))
+    """A worker removes the journal first, and may still be removing the rest when the experiment has ended."""
+    experiment_dir = tmp_path / "run"
+    monkeypatch.setenv("SCRIBBLE_IN", str(experiment_dir / JOURNAL_NAME))
     monkeypatch.setenv("FAKE_FAULT", "remove:a/0:1")
-    (tmp_path / "run").mkdir()
+    experiment_dir.mkdir()
     with pytest.raises(JournalError, match=r"was removed while .*: launch the experiment again$") as error:
-        experiment_run.run(fake_plans.plan(episodes=3), tmp_path / "run", LAUNCHER, ())
+        experiment_run.run(fake_plans.plan(episodes=3), experiment_dir, LAUNCHER, ())
     assert not any(word in str(error.value) for word in ("resume", "tidy", "\n"))
-    assert not (tmp_path / "run").exists()
+    eventually(lambda: not experiment_dir.exists())

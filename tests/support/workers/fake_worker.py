@@ -300,8 +300,10 @@ def _move(link, report):
 
 
 def _remove(link, report):
-    """Remove the experiment's directory."""
-    shutil.rmtree(Path(os.environ[SCRIBBLE_VARIABLE]).parent)
+    """Remove the experiment's directory, even if another worker writes a checkpoint to it meanwhile."""
+    folder = Path(os.environ[SCRIBBLE_VARIABLE]).parent
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
     return report
 
 
