@@ -36,10 +36,9 @@ def choose_columns(
             )
     pairs = [column for column in PAIR_COLUMNS if column in used_columns]
     missing_columns = _find_missing(used_columns, other_columns, rows)
-    if "group" in missing_columns and "outcome" in missing_columns and "item" not in used_columns:
-        ask_for_groups(
-            source, {column: columns[column] for column in other_columns if column not in used_columns.values()}
-        )
+    if "group" in missing_columns and "outcome" in missing_columns and "item" not in named_columns:
+        used_otherwise = {column for name, column in used_columns.items() if name != "item"}
+        ask_for_groups(source, {column: columns[column] for column in other_columns if column not in used_otherwise})
     if missing_columns:
         raise UsageError(*_explain_missing(source, columns, missing_columns))
     if len(pairs) > 1:

@@ -9,7 +9,7 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import did_you_mean, listed
 from esper_ab.formats.cells import cell_text, outcome_of
 from esper_ab.readers.steps import step_column
-from esper_ab.verdict.observations import names_items
+from esper_ab.verdict.observations import names_items, unit_of
 
 _INDEX = ("", "Unnamed: 0")  # pandas' names for a column with the numbers of the rows
 _FEWEST_COUNTED = 3  # different numbers of a count; fewer may be outcomes
@@ -53,8 +53,8 @@ def long_of(
 def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None:
     """Raise Unanswered if at least two of the columns have only outcomes, so that they may be groups.
 
-    Nothing in the table tells groups from different measures of the same runs. Beside text, items or a count, columns
-    are no groups. Raises UsageError for the curves of a chart of W&B, whose rows are steps.
+    Nothing in the table tells groups from different measures of the same runs. Beside text, items in several rows or a
+    count, columns are no groups. Raises UsageError for the curves of a chart of W&B, whose rows are steps.
     """
     if curves := [name for name in columns if {f"{name}__MIN", f"{name}__MAX"} <= {*columns}]:
         rest_words = ""
@@ -66,7 +66,17 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
             "and a row per step; needed is a row per run, with the columns group, seed and outcome"
         )
     cells_by_name = {name: cells for name, cells in columns.items() if name not in _INDEX}
-    if any(names_items(name) or _are_texts(cells) for name, cells in cells_by_name.items()):
+    item_columns = [name for name in cells_by_name if names_items(name)]
+    row_words = "a seed"
+    if item_columns:
+        if len(item_columns) > 1 or not _are_one_per_row(item_columns[0], cells_by_name.pop(item_columns[0])):
+            return
+        unit = unit_of(item_columns[0])
+        article = "a"
+        if unit[0] in "aeiou":
+            article = "an"
+        row_words = f"{article} {unit}"
+    if any(map(_are_texts, cells_by_name.values())):
         return
     likely_groups = tuple(name for name, cells in cells_by_name.items() if _are_outcomes(cells))
     if any(step_column([name]) or _count_up(columns[name]) for name in likely_groups):
@@ -76,12 +86,17 @@ def ask_for_groups(source: str, columns: Mapping[str, Sequence[object]]) -> None
             source,
             [
                 OpenQuestion(
-                    f"it has no columns 'group' and 'outcome'; if each row is a seed, and {listed(likely_groups)} "
+                    f"it has no columns 'group' and 'outcome'; if each row is {row_words}, and {listed(likely_groups)} "
                     f"are the groups",
                     (SettingName("groups", likely_groups),),
                 )
             ],
         )
+
+
+def _are_one_per_row(column: str, cells: Sequence[object]) -> bool:
+    """True if each row has an item of its own, and items are no episodes, which number the rows of a run."""
+    return not step_column([column]) and len({cell_text(cell) for cell in cells}) == len(cells)
 
 
 def _are_outcomes(cells: Sequence[object]) -> bool:

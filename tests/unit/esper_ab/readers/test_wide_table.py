@@ -47,18 +47,49 @@ def test_the_user_is_asked_about_columns_that_may_be_groups(file):
     "text",
     [
         WIDE,
-        "question,old,new\n0,1,2\n1,3,3\n",
-        "item,old,new\n0,1,2\n1,3,3\n",
+        "question,old,new\n0,1,2\n0,3,3\n",
+        "item,old,new\n0,1,2\n0,3,3\n",
+        "doc_id,question,old,new\n0,a,1,2\n1,b,3,3\n",
         "seed,epoch,correct\n0,7,1\n1,9,0\n",
         "seed,attempt,correct\n0,1,1\n1,2,0\n2,3,0\n",
         "seed,attempt,correct\n0,0,1\n1,1,0\n2,2,0\n3,0,0\n4,1,1\n5,2,1\n",
     ],
-    ids=["text", "questions", "items", "epochs", "a count", "a count again and again"],
+    ids=[
+        "text",
+        "repeated questions",
+        "repeated items",
+        "two columns of items",
+        "epochs",
+        "a count",
+        "a count again and again",
+    ],
 )
-def test_numbers_beside_text_items_or_a_count_are_not_suggested_as_groups(file, text):
+def test_numbers_beside_text_repeated_items_or_a_count_are_not_suggested_as_groups(file, text):
     with pytest.raises(UsageError, match="say which with --columns group=NAME,outcome=NAME") as refused:
         _read(file, text)
     assert not isinstance(refused.value, Unanswered)
+
+
+@pytest.mark.parametrize(
+    ("header", "row_word"),
+    [
+        ("question,old,new", "question"),
+        ("doc_id,old,new", "item"),
+        ("item,old,new", "item"),
+        ("Prompts,old,new", "prompt"),
+    ],
+)
+@pytest.mark.parametrize("cells", [("0", "1"), ("Why?", "How?")], ids=["numbers", "texts"])
+def test_columns_beside_a_row_per_item_may_be_groups(file, header, row_word, cells):
+    expected = f"if each row is a {row_word}, and old and new are the groups: --groups old,new"
+    with pytest.raises(Unanswered, match=expected.replace("a item", "an item")):
+        _read(file, f"{header}\n{cells[0]},1,0\n{cells[1]},0,0\n")
+
+
+def test_a_row_per_question_is_read_with_its_columns_as_groups(file):
+    file.write_text("question,old,new\nq1,1,0\nq2,0,1\n")
+    table = read_csv(file, {}, ("old", "new")).table
+    assert (table.groups, table.items, table.score.tolist()) == (("old", "new"), ("q1", "q2"), [1.0, 0.0, 0.0, 1.0])
 
 
 def test_columns_of_zeros_and_ones_may_be_groups(file):
