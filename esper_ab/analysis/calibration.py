@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from esper_ab.analysis.evaluation_noise import noise_of_runs
-from esper_ab.analysis.window_spread import windows_of_runs
+from esper_ab.analysis.window_spread import change_of_runs, windows_of_runs
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.calibration_file import SCHEMA, Calibration, Spread, circumstances_of
 from esper_ab.design.design import LEAST_RUNS
@@ -59,6 +59,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, ma
         margin_named=margin_named,
         power=power,
         windows=windows_of_runs(history),
+        curve_change=change_of_runs(history),
     )
 
 

@@ -1,8 +1,8 @@
-"""The spread of runs by the part of a run that the outcome summarises, to plan the next experiment with. Pure."""
+"""What the parts of runs say for the next plan: the spread of outcomes over each, and whether curves end flat. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import get_args
 
@@ -11,11 +11,13 @@ import numpy as np
 
 from esper_ab.analysis.pair_spread import known_from_pairs
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.outcome_window import OutcomeOver
+from esper_ab.contracts.outcome_window import OutcomeOver, in_window
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.design.outcome_windows import WindowSpread
-from esper_ab.journal.fold import History
+from esper_ab.design.window_advice import WINDOW, GroupChange
+from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import outcome_of
+from esper_ab.stats.curve_change import CurveChange, curve_change
 from esper_ab.stats.floats import Floats
 
 
@@ -44,6 +46,31 @@ def windows_of_pairs(history: History) -> tuple[WindowSpread, ...]:
         mean = float(np.mean(outcomes))
         windows.append(WindowSpread(outcome_over=part, mean=mean, sd=known_spread.sd, sd_pairs=known_spread.sd_pairs))
     return tuple(windows)
+
+
+def change_of_runs(history: History) -> CurveChange | None:
+    """Return how much the curves of all runs, which are of one group, change over the last third of training."""
+    return _change(history.runs.values())
+
+
+def changes_of_groups(history: History) -> tuple[GroupChange, ...]:
+    """Return how much the curves of each compared group change over the last third of training; () if unknown.
+
+    If the change of one group is unknown, so is what a comparison over that part estimates.
+    """
+    changes = []
+    for group in history.design.groups:
+        change = _change(history.of_group(group))
+        if change is None:
+            return ()
+        changes.append(GroupChange(group=group, change=change))
+    return tuple(changes)
+
+
+def _change(runs: Iterable[RunHistory]) -> CurveChange | None:
+    """Return the change of the curves of finished runs; None if there are too few, or they are too short."""
+    finished_runs = [run for run in runs if outcome_of(run, WINDOW) is not None]
+    return curve_change([in_window(run.columns.of("outcome"), WINDOW) for run in finished_runs])
 
 
 def _outcomes(history: History) -> Iterator[tuple[OutcomeOver, Floats]]:

@@ -16,7 +16,9 @@ from esper_ab.plan.estimate import duration
 from esper_ab.plan.text import WIDTH, plan_text, short_text, wrapped
 
 if TYPE_CHECKING:  # needs scipy, which --help does not
+    from esper_ab.design.calibration_file import Calibration
     from esper_ab.design.endings_text import AssumedSpread, Cost
+    from esper_ab.design.window_advice import WindowAdvice
 
 _NARROWEST = 40  # characters: a narrower terminal wraps sentences itself
 
@@ -43,7 +45,7 @@ def whole_plan(part: PartPlan, width: int = WIDTH) -> str:
     memory = room()
     memory_words = f"{memory.bytes / 2**30:.1f} available under {memory.by}" if memory.by else ""
     text = plan_text(part.plan, part.machine, part.cost, part.folder, width, memory_words)
-    return "\n".join(filter(None, (text, wrapped(power_line(part), width), *chances(part))))
+    return "\n".join(filter(None, (text, wrapped(power_line(part), width), *chances(part, width))))
 
 
 def _short_plan(part: PartPlan, width: int) -> str:
@@ -56,26 +58,42 @@ def power_line(part: PartPlan) -> str:
     Return "" if nothing can be computed before training.
     """
     # Imported here, because they need scipy, which --help does not.
-    from esper_ab.design.endings_text import advice
+    from esper_ab.design.endings_text import advice, open_ended_line
     from esper_ab.design.power_text import KnownSD, design_power_line
 
     measured_sd = known_sd_of_pairs(part.plan.experiment)
     known_sd = KnownSD(measured_sd, EVIDENCE) if measured_sd is not None else None
     sentences = [design_power_line(part.plan.design, _run_sd(part), known_sd)]
     spread = _spread(part)
+    if spread is None and part.plan.design.anytime_after is not None and not part.plan.is_confounded:
+        sentences.append(open_ended_line(part.plan.design, _cost(part)))
     if spread is not None:
         sentences += advice(part.plan.design, spread, _cost(part))
+    calibration = part.prior.calibration
+    if calibration is not None:
+        window = _window_advice(part, calibration)
+        if window is not None and window.finding == "recommended":
+            sentences.append(_window_sentence(part, window))
     return " ".join(filter(None, sentences))
 
 
-def chances(part: PartPlan) -> list[str]:
-    """Return a table of the chance of each verdict; [] if the spread of pairs is unknown or the plan has no maximum."""
+def chances(part: PartPlan, width: int = WIDTH) -> list[str]:
+    """Return a table of the chance of each verdict, unless the plan has no maximum, and why no window is recommended.
+
+    Return [] if the spread of pairs is unknown.
+    """
     from esper_ab.design.endings_text import endings_lines  # needs scipy, which --help does not
 
     spread = _spread(part)
     if spread is None:
         return []
-    return endings_lines(part.plan.design, spread, _cost(part))
+    lines = endings_lines(part.plan.design, spread, _cost(part))
+    calibration = part.prior.calibration
+    if calibration is not None:
+        window = _window_advice(part, calibration)
+        if window is not None and window.finding != "recommended":  # which the plan's first lines say
+            lines.append(wrapped(_window_sentence(part, window), width))
+    return lines
 
 
 def _spread(part: PartPlan) -> AssumedSpread | None:
@@ -94,6 +112,27 @@ def _spread(part: PartPlan) -> AssumedSpread | None:
         return None
     design = part.plan.design
     return AssumedSpread(sd=sd, margin=design.margin, unit=design.outcome.apart)
+
+
+def _window_advice(part: PartPlan, calibration: Calibration) -> WindowAdvice | None:
+    """Return what a calibration says about the last third of training as outcome, if the plan compares evaluations."""
+    design = part.plan.design
+    if design.outcome_over != "evaluation" or part.plan.is_confounded:
+        return None
+    from esper_ab.design.window_advice import WINDOW, advice_of_plan  # needs scipy, which --help does not
+
+    if WINDOW not in [window.outcome_over for window in calibration.windows]:
+        return None
+    episodes = part.plan.experiment.eval_episodes
+    sds = (calibration.run_sd(WINDOW, episodes), calibration.run_sd("evaluation", episodes))
+    return advice_of_plan(design, calibration.group_changes, *sds)
+
+
+def _window_sentence(part: PartPlan, window: WindowAdvice) -> str:
+    from esper_ab.design.window_advice import advice_sentence  # needs scipy, which --help does not
+
+    design = part.plan.design
+    return advice_sentence(window, design.margin, design.outcome.apart, _cost(part))
 
 
 def _run_sd(part: PartPlan) -> float | None:

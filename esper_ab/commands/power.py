@@ -135,7 +135,7 @@ def _known(options: Flags) -> tuple[Known, float]:
     """Return the spread and the margin from the source that is named by the flags."""
     # Imported here, so that --help needs no scipy.
     from esper_ab.analysis.pair_spread import known_from_pairs
-    from esper_ab.analysis.window_spread import windows_of_pairs
+    from esper_ab.analysis.window_spread import changes_of_groups, windows_of_pairs
     from esper_ab.design.calibration_file import load_calibration
     from esper_ab.design.power_tables import Known, check_varied
 
@@ -153,6 +153,7 @@ def _known(options: Flags) -> tuple[Known, float]:
             noise=calibration.noise,
             unit=calibration.outcome.apart,
             windows=calibration.windows,
+            group_changes=calibration.group_changes,
         )
         return check_varied(known_spread), calibration.margin
     history = load(options["experiment"]).history
@@ -161,4 +162,5 @@ def _known(options: Flags) -> tuple[Known, float]:
     if rho is not None:
         known_spread = msgspec.structs.replace(known_spread, rho=rho, sd_pairs=None, df_pairs=None)
         windows = tuple(msgspec.structs.replace(window, sd_pairs=None) for window in windows)
-    return msgspec.structs.replace(known_spread, windows=windows), history.design.margin
+    known_spread = msgspec.structs.replace(known_spread, windows=windows, group_changes=changes_of_groups(history))
+    return known_spread, history.design.margin

@@ -17,10 +17,12 @@ from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.wording import significant
 from esper_ab.design.outcome_windows import WindowSpread
 from esper_ab.design.power import PowerTable
+from esper_ab.design.window_advice import GroupChange
 from esper_ab.settings.differences import flat
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.option_file import load_option_file
+from esper_ab.stats.curve_change import CurveChange
 
 SCHEMA = 7
 FILE_NAME = "calibration.json"
@@ -53,6 +55,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     margin_named: bool  # by the user or the task; if not, `planned` uncorrelated pairs can detect it with 80 % power
     power: tuple[PowerTable, ...]  # by pair correlation
     windows: tuple[WindowSpread, ...] = ()  # of the same runs, by --outcome-over; empty without a curve
+    curve_change: CurveChange | None = None  # of their curves over the last third of training; None: unknown
 
     def run_sd(self, outcome_over: OutcomeOver, eval_episodes: int) -> float:
         """Return the SD, in the outcome's unit, of runs that are compared by this part of them.
@@ -64,6 +67,13 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         if outcome_over != "evaluation" or self.noise is None:
             return sd
         return sd * math.sqrt(self.noise.variance_times(eval_episodes))
+
+    @property
+    def group_changes(self) -> tuple[GroupChange, ...]:
+        """How much the curves of the calibrated group change over the last third of training; () if unknown."""
+        if self.curve_change is None:
+            return ()
+        return (GroupChange(group=self.mode, change=self.curve_change),)
 
     @property
     def sentence(self) -> str:

@@ -8,6 +8,7 @@ from esper_ab.design.calibration_file import Calibration
 from esper_ab.design.episodes_text import next_text, share_text
 from esper_ab.design.outcome_windows import needs_of, window_lines
 from esper_ab.design.power_text import table_lines
+from esper_ab.design.window_advice import advice_of, advice_sentence
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.text import digits_for
 
@@ -41,6 +42,9 @@ def calibration_text(calibration: Calibration) -> str:
         windows = window_lines(needs, calibration.power, outcome.apart)
         if windows:
             lines += ["", *windows]
+        advice = advice_of(needs, calibration.group_changes, calibration.margin)
+        if advice is not None:
+            lines.append(advice_sentence(advice, calibration.margin, outcome.apart))
     return "\n".join(_wrapped(line) for line in lines)
 
 

@@ -12,8 +12,10 @@ import msgspec
 from esper_ab.contracts.wording import significant
 from esper_ab.design.claim_endings import DIFFERENCES, ClaimEndings, claim_endings, rows_of
 from esper_ab.design.design import Design
+from esper_ab.design.open_ended import open_ended_seeds
 from esper_ab.design.pairs_needed import MOST_NAMED, fewest_pairs
 from esper_ab.design.plan_simulation import simulation_of
+from esper_ab.design.power import sd_of_differences
 from esper_ab.design.simulation import MARGINS, Endings, Simulation, endings_at_margins
 from esper_ab.design.table_text import aligned
 from esper_ab.stats.text import digits_for, signed, with_unit
@@ -94,10 +96,7 @@ def advice(design: Design, spread: AssumedSpread, cost: Cost) -> list[str]:
         return _advice_on_claim(design, spread, cost, columns)
     fewest = fewest_pairs(spread.sd, spread.margin, design.alpha / len(design.comparisons), columns)
     if anytime:
-        if fewest > MOST_NAMED:
-            return []
-        with_maximum = f"A plan with a maximum, --seeds {fewest} ({cost(fewest)})"
-        return [f"{with_maximum}, finds a difference of the margin with 80 % power."]
+        return [_price_of_no_maximum(design, spread.effect, "the margin", cost)] if fewest <= MOST_NAMED else []
     enough = f"more than {MOST_NAMED:,} seeds"
     if fewest <= MOST_NAMED:
         enough = f"about {fewest} seeds ({cost(fewest)})"
@@ -134,6 +133,30 @@ def _advice_on_claim(design: Design, spread: AssumedSpread, cost: Cost, columns:
         f"Groups that do not differ would probably stay undecided ({_percent(undecided_share)}); {enough} would show "
         "with 80 % power that one is not worse by the margin."
     ]
+
+
+def open_ended_line(design: Design, cost: Cost) -> str:
+    """Return the price of a plan without a maximum if the SD of runs is unknown, at a difference of one such SD.
+
+    Return "" for a plan that has a maximum or does not ask for a difference.
+    """
+    if design.anytime_after is None or not design.comparisons or design.non_inferiority is not None:
+        return ""
+    return _price_of_no_maximum(design, 1.0 / sd_of_differences(1.0, 0.0), "one run-to-run SD", cost)
+
+
+def _price_of_no_maximum(design: Design, effect: float, difference: str, cost: Cost) -> str:
+    """Say how many seeds an open-ended plan uses to find a difference of `effect` SDs of pairs, and a plan with a
+    maximum.
+    """
+    columns = design.positions if design.adjusted else 1
+    fewest = fewest_pairs(1.0, effect, design.alpha / len(design.comparisons), columns)
+    seeds = open_ended_seeds(effect, design.evidence * len(design.comparisons), columns, fewest)
+    return (
+        f"To find a difference of {difference}, --seeds auto needs {seeds.mean:.0f} seeds on average "
+        f"({cost(seeds.mean)}), and up to {seeds.most} in 4 of 5 experiments; --seeds {fewest} ({cost(fewest)}) finds "
+        "it with 80 % power."
+    )
 
 
 def _propose_futility(design: Design, simulation: Simulation, spread: AssumedSpread) -> list[str]:

@@ -22,6 +22,7 @@ from esper_ab.design.power import (
 )
 from esper_ab.design.scheme import PowerQuestion, generator_of, scheme
 from esper_ab.design.simulation import FEW_PATHS, Endings, Simulation, endings_at_margins
+from esper_ab.design.window_advice import GroupChange, WindowAdvice, advice_of
 from esper_ab.settings.eval_episodes import EvaluationNoise
 
 ROWS = (6, 8, 10, 12, 16, 20, 24, 30)  # replicates in the table
@@ -43,7 +44,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     df_pairs: int | None = None
     noise: EvaluationNoise | None = None  # of the runs that showed the spread
     unit: str = ""  # of differences; "": there is none, or it is unknown
-    windows: tuple[WindowSpread, ...] = ()  # of a calibration's runs, by --outcome-over
+    windows: tuple[WindowSpread, ...] = ()  # of the measured runs, by --outcome-over
+    group_changes: tuple[GroupChange, ...] = ()  # of their curves, over the last third of training
 
 
 class EvalEpisodesAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +68,7 @@ class PowerAnswer(msgspec.Struct, frozen=True, kw_only=True):
     tables: tuple[PowerTable, ...]
     eval_episodes: EvalEpisodesAnswer | None = None  # None if the evaluation noise is unknown
     windows: tuple[WindowNeeds, ...] = ()
+    window_advice: WindowAdvice | None = None  # None: nothing is known about curves
     endings: tuple[Endings, ...] = ()  # for the spread of the first table, at true differences of 0, 1/2, 1, 2 margins
     claim_endings: tuple[ClaimEndings, ...] | UnsetType = UNSET  # in place of `endings`, for the claim not-worse
 
@@ -97,12 +100,14 @@ def answer(known_spread: Known, replicates: int, question: PowerQuestion, rows: 
         endings = endings_at_margins(simulation, effect)
     else:
         endings_of_claim = claim_endings(simulation, effect)
+    windows = needs_of(known_spread.windows, tables)
     return PowerAnswer(
         known=known_spread,
         replicates=replicates,
         tables=tables,
         eval_episodes=eval_episodes,
-        windows=needs_of(known_spread.windows, tables),
+        windows=windows,
+        window_advice=advice_of(windows, known_spread.group_changes, question.margin),
         endings=endings,
         claim_endings=endings_of_claim,
     )

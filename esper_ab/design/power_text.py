@@ -19,6 +19,7 @@ from esper_ab.design.power import PowerRow, PowerTable, ReplicatesNeeded, sd_of_
 from esper_ab.design.power_tables import Known, PowerAnswer
 from esper_ab.design.simulation import Simulation
 from esper_ab.design.table_text import aligned
+from esper_ab.design.window_advice import advice_sentence
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.text import digits_for, with_unit
 
@@ -52,6 +53,8 @@ def power_text(answer: PowerAnswer) -> str:
     windows = window_lines(answer.windows, answer.tables, known_spread.unit)
     if windows:
         lines += ["", *windows]
+    if answer.window_advice is not None:
+        lines.append(advice_sentence(answer.window_advice, question.margin, known_spread.unit))
     if answer.endings or answer.claim_endings:
         seeds = counted(answer.replicates, "seed")
         title = f"Chance of each verdict with {seeds} and pair correlation {answer.tables[0].rho:.2g}"

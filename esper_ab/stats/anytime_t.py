@@ -25,11 +25,18 @@ def anytime_interval(
 
     Return None if the interval is unbounded, because the pairs are too few to rule out any difference.
     """
+    t = least_t(df, information, evidence, g)
+    if math.isinf(t):
+        return None
+    half_width = t * se
+    return mean - half_width, mean + half_width
+
+
+def least_t(df: float, information: float, evidence: float, g: float = 1.0) -> float:
+    """Return the |t| from which on the e-value is at least `evidence` > 1; infinity if none is large enough."""
     r = g / (g + information)
     log_evidence_of_t = math.log(evidence) - 0.5 * math.log(r)
     ratio = math.exp(log_evidence_of_t * 2.0 / (df + 1))  # (1 + x) / (1 + r x), x = t^2 / df
     if ratio * r >= 1.0:
-        return None
-    t = math.sqrt(df * (ratio - 1.0) / (1.0 - ratio * r))
-    half_width = t * se
-    return mean - half_width, mean + half_width
+        return math.inf
+    return math.sqrt(df * (ratio - 1.0) / (1.0 - ratio * r))

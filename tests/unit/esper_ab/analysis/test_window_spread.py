@@ -6,13 +6,14 @@ from support.journals.ready_journals import without_evaluations
 from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.pair_spread import known_from_pairs
-from esper_ab.analysis.window_spread import windows_of_pairs
+from esper_ab.analysis.window_spread import change_of_runs, changes_of_groups, windows_of_pairs
 from esper_ab.contracts.outcome_window import WINDOWS
 from esper_ab.design.outcome_windows import needs_of, window_lines
 from esper_ab.design.power_tables import answer
 from esper_ab.design.scheme import PowerQuestion
-from esper_ab.journal.events import AnyEvent, EpisodeRecorded
+from esper_ab.journal.events import AnyEvent, EpisodeRecorded, RunEvaluated
 from esper_ab.journal.fold import fold
+from esper_ab.stats.curve_change import curve_change
 
 GROUPS = {"x": Shape(accuracy=80.0), "y": Shape(accuracy=60.0)}
 
@@ -35,7 +36,36 @@ def test_the_seeds_of_a_window_are_those_that_its_observed_pairs_need() -> None:
 
 
 def test_an_experiment_whose_runs_have_no_curve_has_no_windows() -> None:
-    assert windows_of_pairs(fold(Synthetic(groups=GROUPS, episodes=1).events())) == ()
+    history = fold(Synthetic(groups=GROUPS, episodes=1).events())
+    assert windows_of_pairs(history) == ()
+    assert changes_of_groups(history) == ()
+
+
+def test_the_change_of_a_group_is_that_of_the_last_third_of_its_curves() -> None:
+    history = fold(Synthetic(groups=GROUPS, episodes=9).events())
+    ends = [run.columns.of("outcome")[6:] for run in history.of_group("y")]
+    changes = changes_of_groups(history)
+    assert [change.group for change in changes] == ["x", "y"]
+    assert changes[1].change == curve_change(ends)
+
+
+def test_the_change_of_a_calibration_is_that_of_all_its_runs() -> None:
+    history = fold(Synthetic(groups=GROUPS, episodes=9).events())
+    change = change_of_runs(history)
+    assert change is not None
+    assert change.runs == len(history.runs)
+
+
+def test_if_the_change_of_one_group_is_unknown_none_is_known() -> None:
+    history = fold(event for event in Synthetic(groups=GROUPS).events() if not is_late_run_of_x(event))
+    assert changes_of_groups(history) == ()
+
+
+def is_late_run_of_x(event: AnyEvent) -> bool:
+    """Whether an event records an episode or an evaluation of a run of group x other than its first."""
+    if not isinstance(event, EpisodeRecorded | RunEvaluated):
+        return False
+    return event.record.run.group_id == "x" and event.record.run.replicate > 0
 
 
 def test_a_part_without_an_outcome_is_left_out() -> None:

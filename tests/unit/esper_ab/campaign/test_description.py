@@ -3,11 +3,17 @@
 from dataclasses import replace
 
 import msgspec
+import pytest
+from support.journals.synthetic import Shape, Synthetic
 from support.plans import requests
 
+from esper_ab.analysis.calibration import calibration_of
 from esper_ab.campaign.campaign import PartPlan, PriorResults
 from esper_ab.campaign.description import chances, power_line, whole_plan
 from esper_ab.campaign.part_planning import plan_on
+from esper_ab.design.outcome_windows import WindowSpread
+from esper_ab.journal.fold import fold
+from esper_ab.stats.curve_change import CurveChange
 
 MACHINE = requests.machine()
 
@@ -18,6 +24,19 @@ def make_part(folder, run_sd, **changes):
     plan, cost = plan_on(MACHINE, asked, folder.name, PriorResults())
     plan = msgspec.structs.replace(plan, run_sd=run_sd)
     return PartPlan(name="", asked=asked, machine=MACHINE, plan=plan, cost=cost, folder=folder, prior=PriorResults())
+
+
+def with_calibration(part, change):
+    """Return the plan with a calibration whose curves change by so much, and vary less than evaluations do."""
+    history = fold(Synthetic(groups={"a": Shape(stream="a"), "b": Shape(stream="b")}).events())
+    windows = (
+        WindowSpread(outcome_over="evaluation", mean=70.0, sd=3.5),
+        WindowSpread(outcome_over="last-third", mean=70.0, sd=1.5),
+    )
+    curve_change = None if change is None else CurveChange(runs=12, mean=change, low=change - 0.2, high=change + 0.2)
+    calibration = calibration_of(history, 10, deterministic=True, margin_named=True)
+    calibration = msgspec.structs.replace(calibration, windows=windows, curve_change=curve_change, noise=None)
+    return replace(part, prior=PriorResults(calibration=calibration))
 
 
 def test_a_plan_with_a_known_spread_has_the_chance_of_each_verdict(tmp_path):
@@ -41,6 +60,35 @@ def test_a_plan_without_pairs_advises_no_number_of_seeds(tmp_path):
     part_without_pairs = replace(part, plan=msgspec.structs.replace(part.plan, experiment=unpaired))
     assert chances(part_without_pairs) == []
     assert "would find it" not in power_line(part_without_pairs)
+
+
+def test_a_plan_recommends_the_last_third_if_its_calibration_has_flat_curves(tmp_path):
+    part = with_calibration(make_part(tmp_path, None), change=0.0)
+    assert "Recommended: --outcome-over last-third, which needs" in power_line(part)
+    assert "ecommended" not in " ".join(chances(part))
+
+
+def test_a_plan_says_only_in_full_why_the_last_third_is_not_recommended(tmp_path):
+    part = with_calibration(make_part(tmp_path, None), change=5.0)
+    assert "ecommended" not in power_line(part)
+    assert "Not recommended: --outcome-over last-third, because the curves of shaped" in " ".join(chances(part))
+
+
+@pytest.mark.parametrize("part_of_run", ["last-third", "curve-mean"])
+def test_a_plan_that_compares_training_gets_no_advice_on_windows(tmp_path, part_of_run):
+    part = with_calibration(make_part(tmp_path, None, outcome_over=part_of_run), change=0.0)
+    assert "ecommended" not in power_line(part) + " ".join(chances(part))
+
+
+def test_a_calibration_written_before_curves_were_measured_gives_no_advice_on_windows(tmp_path):
+    part = with_calibration(make_part(tmp_path, None), change=None)
+    assert "ecommended" not in power_line(part) + " ".join(chances(part))
+
+
+def test_an_open_ended_plan_says_its_price_whether_or_not_the_spread_is_known(tmp_path):
+    prices = [power_line(make_part(tmp_path, run_sd, open_ended=True)) for run_sd in (None, 3.5)]
+    assert "To find a difference of one run-to-run SD, --seeds auto needs" in prices[0]
+    assert "To find a difference of the margin, --seeds auto needs" in prices[1]
 
 
 def test_a_plan_of_five_seeds_has_no_chances(tmp_path):

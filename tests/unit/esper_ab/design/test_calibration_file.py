@@ -18,6 +18,7 @@ from esper_ab.design.scheme import PowerQuestion
 from esper_ab.journal.fold import fold
 from esper_ab.journal.outcomes import outcome_of
 from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.stats.curve_change import CurveChange
 
 ONE_MODE = Synthetic(groups={"a": Shape(stream="a"), "b": Shape(stream="b")}, replicates=6)
 CODE = {"sources": "here"}
@@ -119,6 +120,17 @@ def test_the_text_of_a_calibration_shows_the_seeds_that_every_window_needs(calib
     table = text[text.index("Seeds needed for a difference of 2 points") :].splitlines()
     assert [line.split()[0] for line in table[2:6]] == ["evaluation", *WINDOWS]
     assert all(len(line) <= 100 for line in table)
+
+
+def test_the_text_of_a_calibration_ends_with_what_its_curves_say_about_the_last_third(calibration: Calibration) -> None:
+    text = " ".join(calibration_text(calibration).split())
+    assert "Not recommended: --outcome-over last-third, because the curves of shaped" in text
+    flat = CurveChange(runs=12, mean=0.0, low=-0.1, high=0.1)
+    saving = WindowSpread(outcome_over="last-third", mean=70.0, sd=calibration.spread.sd / 2.0)
+    flat_calibration = msgspec.structs.replace(calibration, curve_change=flat, windows=(calibration.windows[0], saving))
+    assert "Recommended: --outcome-over last-third, which needs" in " ".join(calibration_text(flat_calibration).split())
+    unknown = msgspec.structs.replace(calibration, curve_change=None)
+    assert "ecommended" not in calibration_text(unknown)
 
 
 @pytest.mark.parametrize("sd", [0.5, 1.0])

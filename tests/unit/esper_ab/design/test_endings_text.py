@@ -6,7 +6,15 @@ import pytest
 from support.plans import fake_plans
 
 from esper_ab.design.claim_endings import ClaimEndings
-from esper_ab.design.endings_text import AssumedSpread, advice, claim_table, endings_lines, endings_table
+from esper_ab.design.endings_text import (
+    AssumedSpread,
+    advice,
+    claim_table,
+    endings_lines,
+    endings_table,
+    open_ended_line,
+)
+from esper_ab.design.pairs_needed import fewest_pairs
 from esper_ab.design.simulation import Endings
 
 MARGIN = 2.0  # of fake plans
@@ -94,12 +102,17 @@ def test_stops_for_futility_are_not_proposed_where_they_gain_nothing(sd, why):
     assert not any("--futility" in sentence for sentence in advice(make_design(30), make_spread(sd), cost)), why
 
 
-def test_an_open_ended_plan_names_the_maximum_that_finds_the_margin():
+def test_an_open_ended_plan_says_its_price_beside_a_plan_with_a_maximum():
     (sentence,) = advice(make_design(6, open_ended=True), make_spread(2.0), cost)
-    seeds = int(re.search(r"--seeds (\d+)", sentence)[1])
-    assert sentence == (
-        f"A plan with a maximum, --seeds {seeds} ({seeds} h), finds a difference of the margin with 80 % power."
+    numbers = re.fullmatch(
+        r"To find a difference of the margin, --seeds auto needs (\d+) seeds on average \((\d+) h\), and up to (\d+) "
+        r"in 4 of 5 experiments; --seeds (\d+) \((\d+) h\) finds it with 80 % power\.",
+        sentence,
     )
+    mean, mean_hours, most, seeds, hours = map(int, numbers.groups())
+    assert (mean_hours, hours) == (mean, seeds)
+    assert seeds == fewest_pairs(2.0, MARGIN, 0.05)
+    assert seeds < mean < most
     assert advice(make_design(6, open_ended=True), make_spread(900.0), cost) == []
 
 
@@ -134,3 +147,12 @@ def test_a_one_sided_plan_says_how_many_seeds_would_show_its_claim():
     assert 46 < int(numbers[2]) < 52
     assert advice(plan, make_spread(1.0), cost) == []
     assert "not worse" in " ".join(endings_lines(plan, make_spread(1.0), cost))
+
+
+def test_an_open_ended_plan_with_an_unknown_spread_says_its_price_at_one_standard_deviation():
+    design = make_design(6, open_ended=True)
+    line = open_ended_line(design, cost)
+    assert line.startswith("To find a difference of one run-to-run SD, --seeds auto needs ")
+    assert f"; --seeds {fewest_pairs(2.0**0.5, 1.0, 0.05)} (" in line
+    three = make_design(6, open_ended=True, groups=("a", "b", "c"), cores=3)
+    assert open_ended_line(three, cost) != line

@@ -9,12 +9,14 @@ from scipy.stats import nct, t
 from support.plans import fake_plans
 
 from esper_ab.design.episodes_text import next_text, share_text
-from esper_ab.design.outcome_windows import WindowNeeds
+from esper_ab.design.outcome_windows import WindowNeeds, WindowSpread
 from esper_ab.design.power import PowerRow, PowerTable, ReplicatesNeeded, Stops, assumed, observed
-from esper_ab.design.power_tables import RHO, EvalEpisodesAnswer, Known, PowerAnswer, spreads
+from esper_ab.design.power_tables import RHO, EvalEpisodesAnswer, Known, PowerAnswer, answer, spreads
 from esper_ab.design.power_text import KnownSD, design_power_line, power_text
 from esper_ab.design.scheme import PowerQuestion
+from esper_ab.design.window_advice import GroupChange
 from esper_ab.settings.eval_episodes import EvaluationNoise
+from esper_ab.stats.curve_change import CurveChange
 from esper_ab.stats.evaluation_noise import Components
 
 NEEDED = ReplicatesNeeded(replicates=20, low=12, high=40)
@@ -201,6 +203,18 @@ def test_the_power_text_ends_with_the_windows_of_a_calibration():
         "    evaluation  71.25         3.5        50       28  the result after training",
         "    last-third  70.00           2  > 10,000       12  the last third of training",
     ]
+
+
+def test_the_power_text_has_the_advice_on_the_last_third_below_the_windows():
+    flat = GroupChange(group="a", change=CurveChange(runs=12, mean=0.0, low=-0.1, high=0.1))
+    windows = (
+        WindowSpread(outcome_over="evaluation", mean=71.25, sd=3.5),
+        WindowSpread(outcome_over="last-third", mean=70.0, sd=2.0),
+    )
+    known = make_known(windows=windows, group_changes=(flat,))
+    lines = power_text(answer(known, 16, PowerQuestion(margin=2.0), rows=(16,))).splitlines()
+    (place,) = (place for place, line in enumerate(lines) if line.startswith("Recommended: --outcome-over last-third"))
+    assert lines[place - 1].startswith("Declare the part before the runs")
 
 
 def test_futility_stops_lower_the_power_of_a_plan():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from esper_ab.stats.anytime_t import anytime_interval, log_evidence
+from esper_ab.stats.anytime_t import anytime_interval, least_t, log_evidence
 
 ts = st.floats(-50.0, 50.0)
 counts = st.integers(2, 60)
@@ -50,3 +50,12 @@ def test_an_unreachable_evidence_bound_gives_no_interval(df):
 
 def test_two_pairs_have_no_anytime_interval():
     assert anytime_interval(1.0, 0.1, 1, 2.0, 20.0) is None
+
+
+@given(counts, st.floats(1.5, 1e4))
+def test_the_least_t_has_just_the_evidence(n, evidence):
+    t = least_t(n - 1, float(n), evidence)
+    if math.isinf(t):
+        assert log_evidence(1e9, n - 1, float(n)) <= math.log(evidence) + 1e-6
+    else:
+        assert log_evidence(t, n - 1, float(n)) == pytest.approx(math.log(evidence), abs=1e-6)
