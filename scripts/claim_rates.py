@@ -228,7 +228,7 @@ def rare_collapses() -> Iterator[str]:
     yield from paragraph(
         "**Where a group is worse by more than the margin, all of it in rare collapses** (SD 1, correlation 0.9, "
         "margin 2): false NOT WORSE, and the gate `not-worse-than` in a plan for a difference. An early look misses "
-        "more of them. So no default look of the claim comes before 20 seeds, as many as a plan of 20 has."
+        "more of them. So no default look of the claim comes before 20 seeds."
     )
     rows = []
     plans = {

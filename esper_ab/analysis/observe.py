@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from esper_ab.analysis.guarded_measures import guarded_rows
 from esper_ab.design.design import Contrast, Design
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import outcome_of
@@ -38,7 +39,12 @@ def observe(history: History, facts: Facts | None = None) -> Observations:
     facts_by_task = None
     if facts is not None:
         facts_by_task = {"": facts}
-    return Observations(source="", pair_column="replicate", rows=rows, facts=facts_by_task, repeatable=True)
+    guardrails: tuple[Runs, ...] = ()
+    if history.design.guards is not None:
+        guardrails = tuple(guarded_rows(history, rows, guardrail) for guardrail in history.design.guards.items)
+    return Observations(
+        source="", pair_column="replicate", rows=rows, facts=facts_by_task, repeatable=True, guardrails=guardrails
+    )
 
 
 def rows_of(history: History, task: str = "") -> Iterator[Observation]:

@@ -42,6 +42,7 @@ class TrainingOptions(RunArguments, total=False):
     early_stop: bool
     futility: float
     claim: Claim
+    guardrails: Sequence[str]
     outcome_unit: str
     outcome_range: str
     outcome_over: OutcomeOver

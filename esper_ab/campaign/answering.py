@@ -86,11 +86,11 @@ def _write_over_all(directory: Path, form: Form) -> WrittenAnswer:
 
 
 def parse_requirements(
-    texts: Iterable[str], groups: Sequence[str], contrasts: Iterable[Contrast]
+    texts: Iterable[str], groups: Sequence[str], contrasts: Iterable[Contrast], *, has_guardrails: bool = True
 ) -> tuple[Requirement, ...]:
-    """Parse the texts of --fail-unless. Raises UsageError as `parse_requirement` does."""
+    """Parse the texts of --fail-unless. Raises UsageError as `parse_requirement` does, which has the same arguments."""
     contrasts = tuple(contrasts)
-    return tuple(parse_requirement(text, groups, contrasts) for text in texts)
+    return tuple(parse_requirement(text, groups, contrasts, has_guardrails=has_guardrails) for text in texts)
 
 
 def show_answer(answer: WrittenAnswer, form: Form, requirements: Iterable[Requirement] = ()) -> None:

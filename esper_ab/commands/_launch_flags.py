@@ -53,6 +53,7 @@ class LaunchFlags(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     no_early_stop: bool = False
     futility: float | None = None
     claim: str | None = None
+    guardrail: tuple[str, ...] = ()
     control: str | None = None
     untested: str | None = None
     outcome_over: str | None = None

@@ -109,6 +109,12 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "What to show. not-worse: that each group is not worse than --control by the margin or more; a one-sided "
             "question, which ends as soon as that is shown. [default: difference]",
         ),
+        "guardrail": takes(
+            "DIRECTION NAME margin SIZE",
+            "A further measure that must not get worse by SIZE, in its unit or in %, as in 'lower wall_s margin 10%'. "
+            "Tested after the claim, in the order given. Repeatable.",
+            multiple=True,
+        ),
         "control": takes("NAME", "Compare all other groups with this one. [default: all pairs]"),
         "untested": takes("A,B,…", "Groups to measure without comparing them."),
         "outcome_over": takes(

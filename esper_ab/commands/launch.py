@@ -57,7 +57,8 @@ def command(**options: Any) -> None:
     if fallback is not None:
         atexit.register(fallback.leave, campaign.output_dir)  # of a launch that was refused, and so has no directory
     plan = plan_campaign(campaign, make_launcher(campaign.launcher), only_plan=flags.dry_run)
-    requirements = parse_requirements(flags.fail_unless, plan.groups, plan.comparisons)
+    has_guardrails = plan.parts[0].plan.design.guards is not None
+    requirements = parse_requirements(flags.fail_unless, plan.groups, plan.comparisons, has_guardrails=has_guardrails)
     print_plan(plan, json=flags.json, in_full=flags.verbose, dry_run=flags.dry_run)
     confirm(plan, yes=flags.yes, dry_run=flags.dry_run)
     if fallback is None:

@@ -92,9 +92,9 @@ def _check_flags(flags: LaunchFlags) -> None:
     launcher_factory(_LAUNCHER, campaign.launcher.own)
     asked_experiment = campaign.parts[0].asked  # all parts have the same groups and control
     check_design(asked_experiment)
-    parse_requirements(
-        flags.fail_unless, [group.name for group in asked_experiment.groups], comparisons(asked_experiment)
-    )
+    group_names = [group.name for group in asked_experiment.groups]
+    has_guardrails = bool(asked_experiment.guardrails)
+    parse_requirements(flags.fail_unless, group_names, comparisons(asked_experiment), has_guardrails=has_guardrails)
 
 
 def _collect_resume_flags(launch_context: click.Context) -> Words:

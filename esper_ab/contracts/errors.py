@@ -72,6 +72,7 @@ class ByDoor:
 Spelling = Callable[[SettingName | ByDoor], str]
 _JOINED_BY_COMMAS = ("looks", "groups")
 _NO_FLAGS = {"trainer": "the trainer", "outcome": "--higher or --lower", "outcome_better": "--higher or --lower"}
+_FLAGS = {"guardrails": "--guardrail"}  # that differ from the key
 
 
 def as_flag(setting: SettingName | ByDoor) -> str:
@@ -80,7 +81,7 @@ def as_flag(setting: SettingName | ByDoor) -> str:
         return setting.in_shell
     if setting.assigned:
         return f"--set {setting.key}={setting.value}"
-    flag = _NO_FLAGS.get(setting.key) or f"--{setting.key.replace('_', '-')}"
+    flag = _NO_FLAGS.get(setting.key) or _FLAGS.get(setting.key) or f"--{setting.key.replace('_', '-')}"
     value = setting.value
     if value is None:
         return flag
@@ -91,7 +92,7 @@ def as_flag(setting: SettingName | ByDoor) -> str:
     elif isinstance(value, Sequence) and not isinstance(value, str):
         separator = "," if setting.key in _JOINED_BY_COMMAS else " "
         value = separator.join(map(str, value))
-    if setting.key == "runs":  # a pattern, which has braces
+    if setting.key in ("runs", "guardrails"):  # a pattern, which has braces, or several words
         value = shlex.quote(str(value))
     return f"{flag} {value}"
 

@@ -13,6 +13,7 @@ def check_alone(experiment: ExperimentSettings, only_group: str) -> None:
         "untested": experiment.untested,
         "looks": experiment.looks,
         "futility": experiment.futility,
+        "guardrails": experiment.guardrails,
         "claim": "" if experiment.claim == "difference" else experiment.claim,
     }
     if experiment.open_ended:

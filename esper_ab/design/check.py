@@ -8,6 +8,7 @@ from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.wording import counted
 from esper_ab.design.design import SEVERAL_LOOKS_FROM, comparisons, default_looks, looks_of
+from esper_ab.design.guardrails import check_guardrails
 from esper_ab.design.non_inferiority import check_claim
 from esper_ab.settings.experiment import ExperimentSettings
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -36,6 +37,13 @@ def check_design(experiment: ExperimentSettings) -> None:
         seeds=None if experiment.open_ended else experiment.seeds,
         looks=experiment.looks,
         futility=experiment.futility,
+    )
+    check_guardrails(
+        experiment.guardrails,
+        groups=[name for name in names if name not in experiment.untested],
+        control=experiment.control,
+        seeds=None if experiment.open_ended else experiment.seeds,
+        looks=experiment.looks,
     )
     if experiment.futility:
         _check_futility(experiment)

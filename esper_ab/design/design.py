@@ -17,6 +17,7 @@ from esper_ab.contracts.settings import Fraction, Settings
 from esper_ab.design import non_inferiority
 from esper_ab.design.bounds import find_bounds
 from esper_ab.design.counterbalance import Sides, estimable_orders
+from esper_ab.design.guardrails import Guardrails
 from esper_ab.design.non_inferiority import NonInferiority
 from esper_ab.settings.experiment import ErrorRate, ExperimentSettings
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
@@ -87,6 +88,12 @@ class Design(Settings, frozen=True, kw_only=True):
     worst: Number | None = None  # declared; replaces lost runs of the group that looks better
     # The claim that a group is not worse, if the plan asks for it. Left out of other plans, whose digests so stay.
     not_worse: NonInferiority | UnsetType = UNSET
+    guardrails: Guardrails | UnsetType = UNSET  # likewise
+
+    @property
+    def guards(self) -> Guardrails | None:
+        """The guardrails; None if the plan has none."""
+        return None if isinstance(self.guardrails, UnsetType) else self.guardrails
 
     @property
     def non_inferiority(self) -> NonInferiority | None:
@@ -189,7 +196,8 @@ def looks_of(experiment: ExperimentSettings) -> tuple[int, ...]:
     """Return the requested or default looks; an open-ended plan has none."""
     if experiment.open_ended:
         return ()
-    return experiment.looks or default_looks(experiment.seeds, experiment.claim)
+    claim: Claim = "not-worse" if experiment.guardrails else experiment.claim  # whose looks suit any one-sided test
+    return experiment.looks or default_looks(experiment.seeds, claim)
 
 
 def comparisons(experiment: ExperimentSettings) -> tuple[Contrast, ...]:
@@ -253,6 +261,9 @@ def rule(design: Design, test: str = "") -> str:
         if design.non_inferiority is not None:
             bounds = _list_bounds(design.looks, design.non_inferiority.nominal_p, design.unit)
             parts.append(f"one-sided at the margin, after {bounds}")
+        if design.guards is not None:
+            bounds = _list_bounds(design.looks, design.guards.nominal_p, design.unit)
+            parts.append(f"then the guardrails, one-sided at their margins, after {bounds}")
     if design.anytime_after is not None:
         parts.append(_describe_anytime(design, design.anytime_after))
     if not parts:

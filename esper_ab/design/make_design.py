@@ -19,6 +19,7 @@ from esper_ab.design.design import (
     futility_of,
     looks_of,
 )
+from esper_ab.design.guardrails import Guardrails, guardrails_of
 from esper_ab.design.non_inferiority import NonInferiority, non_inferiority_of
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -30,7 +31,7 @@ class _Bounds:
 
     boundaries: tuple[Boundary, ...] = ()
     futility: Futility | None = None
-    not_worse_p: tuple[float, ...] = ()  # one-sided, of the claim not-worse
+    not_worse_p: tuple[float, ...] = ()  # one-sided, of the claim not-worse and of guardrails
 
 
 def make_design(
@@ -76,6 +77,7 @@ def make_design(
         futility=bounds.futility,
         worst=worst,
         not_worse=_claim_of(experiment, bounds),
+        guardrails=_guardrails(experiment, measures, bounds),
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
     )
 
@@ -84,13 +86,20 @@ def _claim_of(experiment: ResolvedExperiment, bounds: _Bounds) -> NonInferiority
     return UNSET if experiment.claim == "difference" else NonInferiority(nominal_p=bounds.not_worse_p)
 
 
+def _guardrails(experiment: ResolvedExperiment, measures: TaskMeasures, bounds: _Bounds) -> Guardrails | UnsetType:
+    if not experiment.guardrails:
+        return UNSET
+    items = guardrails_of(experiment.guardrails, measures)
+    return Guardrails(items=items, nominal_p=bounds.not_worse_p)
+
+
 def _bounds(
     experiment: ResolvedExperiment, comparisons_count: int, sides: Sides, columns: int, looks: tuple[int, ...]
 ) -> _Bounds:
     """Compute the bounds of the comparisons, which have `columns` columns of their least squares."""
     alpha = experiment.alpha
     bounds = _Bounds(boundaries=boundaries_of(alpha, comparisons_count, sides, columns, looks))
-    if experiment.claim == "not-worse":
+    if experiment.claim == "not-worse" or experiment.guardrails:
         bounds.not_worse_p = non_inferiority_of(alpha, comparisons_count, sides, columns, looks).nominal_p
     if experiment.futility:
         bounds.futility = futility_of(experiment.futility, sides, columns, looks)

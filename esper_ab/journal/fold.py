@@ -274,6 +274,8 @@ def _check_bounds(design: Design, n_groups: int) -> None:
         bounds.append(design.futility.nominal_p)
     if design.non_inferiority is not None:
         bounds.append(design.non_inferiority.nominal_p)
+    if design.guards is not None:
+        bounds.append(design.guards.nominal_p)
     if any(len(bound) != len(design.looks) for bound in bounds):
         raise Inconsistent(f"the plan has {len(design.looks)} looks, but bounds for other ones")
 

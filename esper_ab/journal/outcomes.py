@@ -128,6 +128,11 @@ def _outcome(run: RunHistory, outcome_kind: str) -> RunOutcome:
     )
 
 
+def mean_measure(evaluation: EvaluationRecord | None, name: str) -> float | None:
+    """Return the mean of a declared measure over an evaluation's sampled episodes."""
+    return _evaluated(evaluation, "sampled", partial(measured, name))
+
+
 def measured(name: str, env: EnvEpisode) -> float | None:
     """Return a declared measure of an environment's episode."""
     return env.measures[name]

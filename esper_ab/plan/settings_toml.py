@@ -82,6 +82,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         open_ended=False,
         futility=0.0,
         claim="difference",
+        guardrails=(),
     )
     tree = _settings(experiment)
     tree["record"] = {

@@ -75,6 +75,7 @@ def short_text(
         _decides(plan),
         power,
         _window(plan),
+        _guardrails(plan),
         str(experiment_dir),
         f"Ctrl-C stops it; {shell_command('resume', experiment_dir)} continues it",
         *(f"note: {note}" for note in plan.notes[: plan.limits]),
@@ -91,6 +92,18 @@ def _window(plan: Plan) -> str:
     count = len(in_window(range(experiment.episodes), experiment.outcome_over))
     part = f"the mean over the last {count} of {experiment.episodes} {kind.episodes}"
     return f"Outcome ({experiment.outcome_over}): {part}; it estimates {kind.in_training}."
+
+
+def _guardrails(plan: Plan) -> str:
+    """Return a sentence on the measures that must not get worse; "" without any."""
+    guards = plan.design.guards
+    if guards is None:
+        return ""
+    parts = []
+    for guardrail in guards.items:
+        worse = "higher" if guardrail.measure.better == "lower" else "lower"
+        parts.append(f"{guardrail.measure.label} not {worse} by {guardrail.margin_words} or more")
+    return f"If that is shown, {counted(len(parts), 'guardrail')} in turn: {'; '.join(parts)}."
 
 
 def _devices(plan: Plan, machine: Machine) -> str:
@@ -205,6 +218,8 @@ def _design(plan: Plan) -> Iterator[str]:
     if plan.experiment.outcome_over != "evaluation":
         yield _window(plan)
     yield f"rule: {rule(design)}"
+    if design.guards is not None:
+        yield _guardrails(plan)
     if design.worst is not None:
         yield f"lost runs of the group that looks better count as {design.value(design.worst)}"
 

@@ -14,6 +14,7 @@ from esper_ab.report.figures.catalogue import drawn
 from esper_ab.report.next_steps import next_steps
 from esper_ab.report.sections import sections
 from esper_ab.report.tables import groups
+from esper_ab.report.tables.guardrails import guardrail_tables
 from esper_ab.report.text import next_step, paragraph, warned
 from esper_ab.report.verdicts import alone, verdicts
 
@@ -40,6 +41,7 @@ def experiment_report(content: Content) -> Document:
         nodes=(
             verdicts(content),
             *alone(content),
+            *guardrail_tables(content.comparisons),
             Section((Figures(partial(drawn, "answer", content)),)),
             Legend(content.groups),
             groups.results_table(content),

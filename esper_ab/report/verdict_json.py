@@ -145,6 +145,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         **comparison.descriptive,
         "equivalence": comparison.equivalence,
         **_one_sided_test(comparison),
+        **_guardrails(comparison),
         "pairs_needed": comparison.pairs_needed,
         "pairs_anew": comparison.pairs_anew,
         "most_pairs": comparison.most_pairs,
@@ -169,6 +170,13 @@ def _one_sided_test(comparison: Comparison) -> dict[str, Any]:
         return {}
     look = comparison.last_look
     return {"not_worse": None if look is None else look.non_inferiority}
+
+
+def _guardrails(comparison: Comparison) -> dict[str, Any]:
+    """Return the guardrails with their tests; nothing if the plan has none."""
+    if comparison.design.guards is None:
+        return {}
+    return {"guardrails": comparison.guardrails}
 
 
 def _samples(samples: Samples) -> dict[str, list[float] | list[int]]:

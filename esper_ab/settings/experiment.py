@@ -34,6 +34,7 @@ Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
 ErrorRate = Annotated[float, Meta(ge=1e-12, lt=0.5), Spec(same=True)]
 _ONE_LOOK = Spec(alone="all parts are judged once, when they are done")
 _MANY_LOOKS = Spec(alone="all parts are judged once, so their number of seeds is fixed")
+_GUARDED = "all parts are judged by their outcome only"
 _EARLY_STOP = Spec(flag="no_early_stop", alone="all parts are judged once, when they are done")
 
 
@@ -89,6 +90,8 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     margin: Margin | None
     # What the plan sets out to show; not-worse is one-sided: that a group is not worse by the margin or more.
     claim: Annotated[Claim, Spec(same=True, later=True)] = "difference"
+    # Further measures that must not get worse, in the order of their tests: "lower wall_s margin 10%".
+    guardrails: Annotated[tuple[str, ...], Spec(flag="guardrail", alone=_GUARDED, later=True)] = ()
     # Complete seeds at the looks; empty: design.default_looks.
     looks: Annotated[tuple[PositiveInt, ...], _ONE_LOOK] = ()
     control: Annotated[str, Spec(same=True)] = ""  # the group that all others are compared with; "": all pairs

@@ -29,7 +29,7 @@ def read_flags(options: Mapping[str, Any]) -> dict[str, object]:
     for key, setting in FIELDS.items():
         value = options.get(setting.flag)
         is_negation = setting.flag.startswith("no_")
-        if key == "seeds" or value is None or (value is False and (is_negation or not setting.default)):
+        if key == "seeds" or value is None or value == () or (value is False and (is_negation or not setting.default)):
             continue  # a 0 is kept here and refused later
         settings[key] = False if is_negation else _flag_value(setting, value)
     higher_name = options.get("higher")
@@ -50,6 +50,8 @@ def _flag_value(setting: Field, value: Any) -> object:
         return _read_whole(value, flag, " or auto")
     if get_origin(setting.type) is not tuple:
         return value
+    if setting.key == "guardrails":
+        return list(value)
     if setting.key not in _LISTS:
         pieces = split_commas(value, flag)
         if setting.key == "looks":

@@ -23,6 +23,7 @@ from esper_ab.verdict.descriptive import describe
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Numbers
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.grounds import Grounds, decide, decide_unaudited
+from esper_ab.verdict.guardrails import guardrail_results
 from esper_ab.verdict.imputation import Imputed, imputed, limits_with_losses
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.look import Effect, Look, effect_of
@@ -84,7 +85,7 @@ def compare(
     """
     touching_findings = tuple(finding for finding in findings if finding.touches(question.a, question.b))
     numbers = _numbers(question, before(pairing.pairs, sys.maxsize), progress, pairing.items)
-    return _judge(numbers, same_records, pairing.lost, touching_findings)
+    return _judge(numbers, same_records, pairing, touching_findings)
 
 
 def _numbers(question: Question, data: Data, progress: ComparisonProgress, items: ComparedItems | None) -> Numbers:
@@ -147,8 +148,9 @@ def _equivalence_tests(
     return equivalence(effect, question.design.margin, last_look.equivalence_p)
 
 
-def _judge(numbers: Numbers, same_records: bool, losses: Lost, findings: tuple[Finding, ...]) -> Comparison:
-    """Apply the losses and the audit to the numbers."""
+def _judge(numbers: Numbers, same_records: bool, pairing: Pairing, findings: tuple[Finding, ...]) -> Comparison:
+    """Apply the losses and the audit to the numbers, and test the guardrails."""
+    losses = pairing.lost
     retest = imputed(numbers.design, numbers.data, numbers.progress, losses, numbers.items)
     unaudited_grounds = _grounds_before_audit(numbers, same_records=same_records)
     unaudited_verdict = decide_unaudited(unaudited_grounds)
@@ -194,6 +196,7 @@ def _judge(numbers: Numbers, same_records: bool, losses: Lost, findings: tuple[F
         limits_with_losses=limits_with_losses(numbers.design, numbers.data, numbers.progress, losses, numbers.items),
         unseen=_unseen(verdict, numbers),
         inconclusive=kind,
+        guardrails=guardrail_results(numbers.design, numbers.progress, pairing, verdict),
         unaudited=unaudited_verdict,
         verdict=verdict,
     )

@@ -24,6 +24,7 @@ from esper_ab.stats.text import p_text, percent
 from esper_ab.verdict.collapse import Unseen
 from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.finding import Finding
+from esper_ab.verdict.guardrails import GuardrailResult
 from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.level_words import names
@@ -316,6 +317,7 @@ class Evidence(Numbers):
     capped_by: tuple[str, ...]  # why the verdict is at most INCONCLUSIVE, one sentence each
     unseen: Unseen | None  # what a claim could not have seen; None if nothing is claimed
     inconclusive: Inconclusive | None  # its kind, at the end of the plan or of the comparison; else None
+    guardrails: tuple[GuardrailResult, ...]  # in their order; () without any, or before the first look
     unaudited: Verdict  # the verdict of records and looks alone, before audit and losses
     verdict: Verdict
 

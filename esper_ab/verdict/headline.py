@@ -18,6 +18,7 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import outcomes
 from esper_ab.stats.text import digits_apart, percent, signed
 from esper_ab.verdict.evidence import Evidence
+from esper_ab.verdict.guardrail_words import guardrail_suffix
 from esper_ab.verdict.level_words import about, closing, names, opened
 from esper_ab.verdict.not_worse_words import margin_not_excluded, not_worse_headline
 from esper_ab.verdict.question import AskedItems
@@ -44,6 +45,7 @@ _REASONS = {
     Undecided.MARGIN_INSIDE: "the groups may still be worse by the margin",
     Undecided.ZERO_INSIDE: "the interval includes 0",
     Undecided.NO_LOOK: "the first planned look is still to come",
+    Undecided.GUARDRAILS: "a guardrail is not shown yet to hold, so the seeds go on to the next look",
     Undecided.BOUND: "the test has not reached its bound",
 }
 
@@ -55,6 +57,8 @@ def headline(evidence: Evidence) -> str:
     whether rows are runs.
     """
     answer = _answer(evidence)
+    if evidence.guardrails:
+        answer = f"{answer.removesuffix('.')}{guardrail_suffix(evidence)}."
     question = evidence.question
     if question.items is not None:
         return f"{answer.removesuffix('.')}{closing(_counted_items(evidence, question.items), question.a, question.b)}"

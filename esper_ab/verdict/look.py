@@ -269,25 +269,38 @@ def _add_futility(look: Look, effect: Effect | None, stop: float, margin: float)
     return msgspec.structs.replace(look, futility_p=stop, futility_low=low, futility_high=high, futile=is_futile)
 
 
+def look_at_claim(design: Design, replicates: int, data: Data) -> NotWorse:
+    """Test only whether a is not worse, at the pairs of the first `replicates` replicates; the plan asks for it."""
+    used_data = before(data, replicates)
+    effect = None if _is_confounded(design, used_data) else effect_of(design, used_data)
+    n_open = len(design.comparisons)
+    anytime = design.anytime_after is not None and replicates > design.anytime_after
+    if anytime:
+        tested_effect = _anytime(design, effect, n_open)
+    else:
+        tested_effect = _planned(design, replicates, effect, n_open)
+    return _test_claim(design, effect, tested_effect, len(used_data), anytime=anytime)
+
+
 def _add_not_worse(look: Look, design: Design, effect: Effect | None, tested: _Tested, *, enough: bool) -> Look:
     """Return the look with the one-sided test at the margin, which this plan asks for in place of EQUIVALENT."""
-    least_pairs = LEAST_OPEN_ENDED_PAIRS if look.bound_e is not None else LEAST_EQUIVALENCE_PAIRS
+    not_worse = _test_claim(design, effect, tested, look.pairs if enough else 0, anytime=look.bound_e is not None)
+    is_small = look.small
+    if look.mean is not None and look.mean * design.outcome.sign < 0.0:
+        is_small = not_worse.shown
+    return msgspec.structs.replace(look, not_worse=not_worse, small=is_small, equivalent=False)
+
+
+def _test_claim(design: Design, effect: Effect | None, tested: _Tested, pairs: int, *, anytime: bool) -> NotWorse:
+    """Return the one-sided test at the margin; `pairs` are those that count for a claim."""
+    least_pairs = LEAST_OPEN_ENDED_PAIRS if anytime else LEAST_EQUIVALENCE_PAIRS
     sign = design.outcome.sign
     p = None
     if effect is not None and not isinstance(effect, Proportions):
         p = one_sided_p(effect, sign, design.margin)
-    not_worse = not_worse_at(
-        tested.not_worse,
-        p,
-        tested.not_worse_p,
-        sign=sign,
-        margin=design.margin,
-        enough=enough and look.pairs >= least_pairs,
+    return not_worse_at(
+        tested.not_worse, p, tested.not_worse_p, sign=sign, margin=design.margin, enough=pairs >= least_pairs
     )
-    is_small = look.small
-    if look.mean is not None and look.mean * sign < 0.0:
-        is_small = not_worse.shown
-    return msgspec.structs.replace(look, not_worse=not_worse, small=is_small, equivalent=False)
 
 
 def _interval(effect: Effect | None, p: float, *, one_sided: bool = False) -> Interval:

@@ -22,10 +22,12 @@ from esper_ab.design.design import Contrast, Design
 from esper_ab.stats.pair import NO_PAIRS, Data, Pairs, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.compared_items import ComparedItems
+from esper_ab.verdict.guardrail_look import claims_for_a, guardrail_look
 from esper_ab.verdict.item_pairing import with_items
 from esper_ab.verdict.look import Look, take_look
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.pairing import Pairing, leading_complete, pair_explored, pair_up, sampled
+from esper_ab.verdict.question import Lost
 from esper_ab.verdict.runs import Runs
 
 LookDecision = Literal["open", "crossed", "not-worse", "equivalent", "futile"]
@@ -100,7 +102,8 @@ def take_looks(plan: AnalysisPlan, observations: Observations) -> PlanProgress:
             contrast: leading_complete(runs, contrast, plan.scales, plan.replicates) for contrast in contrasts
         }
     for contrast, pairing in pairings.items():
-        pairings[contrast] = with_items(plan, observations.items, contrast, pairing)
+        pairing = with_items(plan, observations.items, contrast, pairing)
+        pairings[contrast] = replace(pairing, guardrails=_pair_guardrails(plan, observations, contrast))
     complete_replicates, comparisons = _look_while_ready(plan, pairings, ready_replicates)
     done_elsewhere = not observations.repeatable and not observations.exploratory
     for contrast, progress in comparisons.items():
@@ -152,6 +155,8 @@ class _State:
     design: Design  # of the experiment, with the margin and the outcome of this comparison
     data: Data
     items: ComparedItems | None = None
+    guardrails: tuple[Data, ...] = ()
+    lost: Lost = field(default_factory=Lost)
     looks: list[Look] = field(default_factory=list)
     decision: LookDecision = "open"
     decided_at: int | None = None
@@ -167,7 +172,13 @@ def _look_while_ready(
     design = plan.design
     states = {}
     for contrast, pairing in pairings.items():
-        states[contrast] = _State(design=plan.design_of(contrast), data=pairing.pairs, items=pairing.items)
+        states[contrast] = _State(
+            design=plan.design_of(contrast),
+            data=pairing.pairs,
+            items=pairing.items,
+            guardrails=pairing.guardrails,
+            lost=pairing.lost,
+        )
     complete_replicates = 0
     while True:
         open_contrasts = [
@@ -217,16 +228,16 @@ def _take_look_at_each(design: Design, replicates: int, states: Sequence[_State]
         taken_looks = [
             (state, take_look(state.design, replicates, state.data, n_open, state.items)) for state in undecided_states
         ]
-        crossing = [(state, look) for state, look in taken_looks if look.crossed]
+        crossing = [(state, look) for state, look in taken_looks if look.crossed and not _waits(state, look)]
         if not crossing:
             break
         for state, look in crossing:
             _decide(state, look, "crossed", n_open)
             state.passed_on = _exceeds_margin(look, state.design.margin)
         n_open -= sum(state.passed_on for state, _ in crossing)
-        undecided_states = [state for state, look in taken_looks if not look.crossed]
+        undecided_states = [state for state, _ in taken_looks if state.decided_at != replicates]
     for state, look in taken_looks:
-        decision = _decision_of(look)
+        decision = "open" if _waits(state, look) else _decision_of(look)
         if decision == "open" or state.decision == "not-worse":
             state.looks.append(look)
         else:
@@ -240,6 +251,19 @@ def _decision_of(look: Look) -> LookDecision:
     if look.equivalent:
         return "equivalent"
     return "futile" if look.futile else "open"
+
+
+def _waits(state: _State, look: Look) -> bool:
+    """True if a claim in favour of a waits for a later planned look, because a guardrail is not shown to hold yet."""
+    design = state.design
+    if design.guards is None or not state.guardrails or not design.early_stop:
+        return False
+    if look.replicates not in design.looks[:-1]:
+        return False
+    return claims_for_a(look, design.outcome.sign) and not all(
+        guardrail_look(design, guardrail, look.replicates, data, state.lost).holds
+        for guardrail, data in zip(design.guards.items, state.guardrails, strict=True)
+    )
 
 
 def _may_cross(design: Design, state: _State) -> bool:
@@ -290,6 +314,13 @@ def _pair_planned(plan: AnalysisPlan, runs: Runs, contrast: Contrast, order: Seq
     if not plan.paired:
         return sampled(runs, contrast, plan.scales, order, is_planned=True)
     return pair_up(runs, contrast, plan.scales, order, is_planned=True)
+
+
+def _pair_guardrails(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> tuple[Data, ...]:
+    """Return the data of each guardrail, over all replicates of the plan."""
+    return tuple(
+        _pair_planned(plan, guarded_runs, contrast, plan.replicates).pairs for guarded_runs in observations.guardrails
+    )
 
 
 def _pairs_of(pairing: Pairing) -> Pairs:

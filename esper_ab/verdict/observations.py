@@ -67,6 +67,8 @@ class Observations(msgspec.Struct, frozen=True, kw_only=True):
     partners_left_out: bool = False  # the user said that a seed which only one group has was never run in the other
     table: ItemTable | None = None  # rows of items as they were read; `at_level` makes the rows of them
     items: ItemsBelow | None = None  # the scores below the rows, and their level; None: a row is a run without items
+    # By the order of the plan's guardrails: the same runs, with the guarded measure in place of the outcome.
+    guardrails: tuple[Runs, ...] = ()
     departures: tuple[str, ...] = ()  # from the planned order of trials, as the source shows; whole sentences
     reading: tuple[str, ...] = ()  # what was read, for the user to check before the answer; whole sentences
 

@@ -38,6 +38,7 @@ class Pairing:
     clusters: tuple[tuple[str, ...], ...] = ()  # replicates of each independent unit that has several
     existing: Pairs = NO_PAIRS  # all pairs, including those after a gap or a decision; none if runs form no pairs
     items: ComparedItems | None = None  # the scores on items below the pairs, if they count in the test
+    guardrails: tuple[Data, ...] = ()  # the same comparison's data of each guardrail of the plan
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -6,7 +6,7 @@ Loads no numpy: `launch` checks requirements before anything starts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from esper_ab.contracts.errors import ConditionNotMet, UsageError
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from esper_ab.verdict.comparison import Comparison
 
 RELATIONS = ("better-than", "worse-than", "equivalent-to", "not-worse-than")
+_GUARDABLE = ("better-than", "not-worse-than")
 _ABOUT_SIZE = RELATIONS[2:]  # which say that a difference is small, or no loss: on every task
+_GUARDED = " with guardrails"
+GUARDRAIL = "lower wall_s margin 10%"  # an example
 EXAMPLE = '--fail-unless "simplified better-than shaped"'
 
 
@@ -32,17 +35,22 @@ class Requirement:
     left: str
     relation: str
     right: str
+    guarded: bool = False  # and all guardrails of the plan hold for `left`
 
     def __str__(self) -> str:
-        return f"{self.left} {self.relation} {self.right}"
+        return f"{self.left} {self.relation} {self.right}{_GUARDED if self.guarded else ''}"
 
 
-def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Contrast]) -> Requirement:
-    """Parse `text`.
+def parse_requirement(
+    text: str, groups: Sequence[str], comparisons: Iterable[Contrast], *, has_guardrails: bool = True
+) -> Requirement:
+    """Parse `text`; `has_guardrails` says whether the plan has any, or that it is not known.
 
-    Raises UsageError if the form is wrong, a relation or group is unknown, or the two groups are not compared.
+    Raises UsageError if the form is wrong, a relation or group is unknown, the two groups are not compared, or the
+    requirement is about guardrails and the plan has none.
     """
-    words = text.split()
+    guarded = text.rstrip().endswith(_GUARDED)
+    words = text.rstrip().removesuffix(_GUARDED).split()
     relation_places = [place for place, word in enumerate(words) if word in RELATIONS]
     if len(relation_places) != 1 or relation_places[0] in (0, len(words) - 1):
         raise UsageError(
@@ -59,7 +67,18 @@ def parse_requirement(text: str, groups: Sequence[str], comparisons: Iterable[Co
         raise UsageError(
             f'--fail-unless "{text}": these two are not compared; the plan compares {named(compared_groups)}'
         )
-    return Requirement(left=left_group, relation=words[place], right=right_group)
+    relation = words[place]
+    if guarded and (relation not in _GUARDABLE or (left_group, right_group) not in compared_groups):
+        first_group, second_group = compared_groups[0]
+        raise UsageError(
+            f'--fail-unless "{text}": guardrails are those of a group that is compared with another one, as in '
+            f'"{first_group} better-than {second_group}{_GUARDED}" or "… not-worse-than …{_GUARDED}"'
+        )
+    if guarded and not has_guardrails:
+        raise UsageError(
+            f'--fail-unless "{text}": this plan has no guardrails; declare one, as in --guardrail "{GUARDRAIL}"'
+        )
+    return Requirement(left=left_group, relation=relation, right=right_group, guarded=guarded)
 
 
 def require(requirements: Iterable[Requirement], comparisons: Sequence[Comparison]) -> list[str]:
@@ -104,11 +123,28 @@ def _failing(requirement: Requirement, comparison: Comparison) -> str:
         text = f"{text} on the mean over tasks"
     elif question.task:
         text = f"on {question.task}, {text}"
+    if requirement.guarded and holds(replace(requirement, guarded=False), comparison):
+        return f"{text}{_failing_guardrail(comparison)}"
     if comparison.inconclusive is Inconclusive.FUTILE:
         text = f"{text}, stopped for futility"
     if not _opposite(requirement, comparison):
         text += _count_missing_pairs(requirement, comparison)
     return text
+
+
+def _guardrails_hold(comparison: Comparison) -> bool:
+    """True if the plan has guardrails, and all were shown to hold."""
+    results = comparison.guardrails
+    return bool(results) and all(result.result == "holds" for result in results)
+
+
+def _failing_guardrail(comparison: Comparison) -> str:
+    """Say which guardrail does not hold."""
+    for result in comparison.guardrails:
+        if result.result != "holds":
+            measure = result.guardrail.measure.label
+            return f", but the guardrail {measure} ({result.guardrail.margin_words}) is {result.result}"
+    return ", but the plan has no guardrails (--guardrail)"
 
 
 def _opposite(requirement: Requirement, comparison: Comparison) -> bool:
@@ -155,7 +191,8 @@ def _unseen(requirement: Requirement, comparison: Comparison) -> str:
 def holds(requirement: Requirement, comparison: Comparison) -> bool:
     """True if the verdict supports the requirement.
 
-    False if no look had LEAST_PAIRS pairs or more, or if the audit or lost runs cap the verdict at INCONCLUSIVE.
+    False if no look had LEAST_PAIRS pairs or more, or if the audit or lost runs cap the verdict at INCONCLUSIVE; of a
+    requirement with guardrails, also unless all of them were shown to hold.
     Otherwise:
 
     - better-than, worse-than: the direction was shown, whatever its size.
@@ -168,7 +205,8 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
     that learns nothing. A stop for futility is not a claim; only the interval of the look counts.
     """
     look = comparison.last_look
-    if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by:
+    unguarded = requirement.guarded and not _guardrails_hold(comparison)
+    if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by or unguarded:
         return False
     verdict = comparison.verdict
     left_first = comparison.question.a == requirement.left

@@ -8,6 +8,7 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.drift import DRIFT
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.finding import LOST_SCORES
+from esper_ab.verdict.guardrail_look import claims_for_a
 from esper_ab.verdict.not_worse import NotWorse
 
 
@@ -30,6 +31,7 @@ class Undecided(Enum):
     MARGIN_INSIDE = auto()  # the one-sided limit of a plan that claims that a group is not worse
     ZERO_INSIDE = auto()  # the interval
     NO_LOOK = auto()  # the first planned one is still to come
+    GUARDRAILS = auto()  # the outcome reached its bound, but a guardrail is not shown yet
     SIGNS = auto()  # the exact sign-flip test, which so few pairs also need, has not reached its bound
     BOUND = auto()  # the test has not reached it
 
@@ -70,6 +72,9 @@ def _why_open(evidence: Evidence) -> Undecided:
     """Return the reason that follows from the interval."""
     low = evidence.low
     high = evidence.high
+    last_look = evidence.last_look
+    if last_look is not None and evidence.guardrails and claims_for_a(last_look, evidence.question.sign):
+        return Undecided.GUARDRAILS
     if low is None or high is None:
         return Undecided.NO_SPREAD if evidence.degenerate else Undecided.NO_INTERVAL
     if evidence.last_look is not None and evidence.last_look.non_inferiority is not None:

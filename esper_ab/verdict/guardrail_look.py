@@ -1,0 +1,146 @@
+"""One look at one guardrail of a comparison: whether the first group's measure is not worse by the margin. Pure.
+
+A margin in percent is a share of the other group's mean: the test is then one of a - b (1 + share), or of a - b (1 -
+share) if higher is better, which needs no estimate of that mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+
+from esper_ab.contracts.measures import SMALLEST_MARGIN, TaskMeasures
+from esper_ab.design.design import Design
+from esper_ab.design.guardrails import Guardrail
+from esper_ab.design.non_inferiority import NonInferiority
+from esper_ab.stats.floats import exact_sum
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
+from esper_ab.stats.pair import Data, Samples, before, outcomes
+from esper_ab.stats.rounding import alike
+from esper_ab.verdict.look import Look, look_at_claim
+from esper_ab.verdict.not_worse import NotWorse
+from esper_ab.verdict.question import Lost
+
+_STEPS = 60  # of the bisection for a limit in percent
+_LARGEST_SHARE = 1e3  # beyond which no limit in percent is given
+
+
+class GuardrailLook(msgspec.Struct, frozen=True, kw_only=True):
+    """The test of one guardrail at one look; sizes are in the unit of differences, or shares if it is relative."""
+
+    pairs: int
+    mean_a: float | None  # means of the measure
+    mean_b: float | None
+    worse: float | None  # how much worse the first group is; below 0, it is better
+    worse_at_most: float | None  # the one-sided limit; None: there is none
+    p: float | None  # one-sided, at the margin; None without a t
+    bound_p: float | None  # required of it; None under the anytime-valid rule
+    lost: int  # runs of the first group whose measure is not known
+    holds: bool
+
+
+def guardrail_look(design: Design, guardrail: Guardrail, replicates: int, data: Data, lost: Lost) -> GuardrailLook:
+    """Test a guardrail at the first `replicates` replicates, at the first share of alpha.
+
+    A run of the first group that was lost leaves its measure unknown, so the guardrail does not hold, unless it is
+    about lost runs. Pairs that all differ by the same amount have no test: that amount is then the limit.
+    """
+    used_data = before(data, replicates)
+    mean_a, mean_b = _means(used_data)
+    lost_runs = 0 if guardrail.source == "crashes" else lost.before(replicates).a
+    worse = _worse(guardrail, mean_a, mean_b)
+    empty_look = GuardrailLook(
+        pairs=len(used_data),
+        mean_a=mean_a,
+        mean_b=mean_b,
+        worse=worse,
+        worse_at_most=None,
+        p=None,
+        bound_p=None,
+        lost=lost_runs,
+        holds=False,
+    )
+    if worse is None:  # no run is known, or no share of such a mean has a meaning
+        return empty_look
+    own_design = _own_design(design, guardrail)
+    not_worse = look_at_claim(own_design, replicates, _scaled(data, guardrail, guardrail.margin))
+    limit = _limit(own_design, guardrail, replicates, data, not_worse)
+    holds = not_worse.shown
+    if limit is None and _is_constant(used_data):
+        limit = worse
+        holds = len(used_data) >= LEAST_EQUIVALENCE_PAIRS and worse < guardrail.margin
+    return msgspec.structs.replace(
+        empty_look, worse_at_most=limit, p=not_worse.p, bound_p=not_worse.bound_p, holds=holds and not lost_runs
+    )
+
+
+def _own_design(design: Design, guardrail: Guardrail) -> Design:
+    """Return the design that tests the measure of a guardrail in place of the outcome."""
+    assert design.guards is not None
+    return msgspec.structs.replace(
+        design,
+        margin=SMALLEST_MARGIN if guardrail.relative else guardrail.margin,
+        measures=TaskMeasures(outcome=guardrail.measure),
+        not_worse=NonInferiority(nominal_p=design.guards.nominal_p),
+        futility=None,
+    )
+
+
+def _scaled(data: Data, guardrail: Guardrail, share: float) -> Data:
+    """Return the data with b made worse by `share`, if the guardrail is relative."""
+    if not guardrail.relative:
+        return data
+    return replace(data, b=data.b * (1.0 - guardrail.measure.sign * share))
+
+
+def _limit(own_design: Design, guardrail: Guardrail, replicates: int, data: Data, not_worse: NotWorse) -> float | None:
+    """Return by how much the first group may be worse: in percent, the share whose test just rejects."""
+    sign = guardrail.measure.sign
+    limit = not_worse.worse_limit(sign)
+    if limit is None or not guardrail.relative:
+        return None if limit is None else -limit
+
+    def excludes(share: float) -> bool:
+        own_limit = look_at_claim(own_design, replicates, _scaled(data, guardrail, share)).worse_limit(sign)
+        return own_limit is not None and own_limit > 0.0
+
+    low = -1.0
+    high = _LARGEST_SHARE if sign < 0.0 else 1.0
+    if not excludes(high):
+        return None
+    for _ in range(_STEPS):
+        middle = (low + high) / 2.0
+        if excludes(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _is_constant(data: Data) -> bool:
+    """True if all pairs differ by the same amount."""
+    return not isinstance(data, Samples) and len(data) > 0 and alike(*outcomes(data)) == len(data)
+
+
+def _means(data: Data) -> tuple[float | None, float | None]:
+    a, b = outcomes(data)
+    mean_a = exact_sum(a) / a.size if a.size else None
+    mean_b = exact_sum(b) / b.size if b.size else None
+    return mean_a, mean_b
+
+
+def _worse(guardrail: Guardrail, mean_a: float | None, mean_b: float | None) -> float | None:
+    """Return how much worse the mean of a is, as a share of that of b if the guardrail is relative."""
+    if mean_a is None or mean_b is None:
+        return None
+    worse = -guardrail.measure.sign * (mean_a - mean_b)
+    if not guardrail.relative:
+        return worse
+    return worse / mean_b if mean_b > 0.0 else None
+
+
+def claims_for_a(look: Look, sign: float) -> bool:
+    """True if a look claims that a is better or, in a plan that asks for it, not worse."""
+    is_better = look.crossed and look.mean is not None and look.mean * sign > 0.0
+    return is_better or look.shows_not_worse

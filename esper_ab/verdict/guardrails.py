@@ -1,0 +1,53 @@
+"""The guardrails of a comparison: tested in their order, once its claim is made, until one does not hold. Pure.
+
+Each is tested at the whole share of alpha of the comparison (fixed sequence: Maurer, Hothorn & Lehmacher 1995; Westfall
+& Krishen 2001), with bounds of its own at each look (Maurer & Bretz 2013). So a false claim about any of them has at
+most the probability alpha, although none has an alpha of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from esper_ab.design.design import Design
+from esper_ab.design.guardrails import Guardrail
+from esper_ab.verdict.guardrail_look import GuardrailLook, guardrail_look
+from esper_ab.verdict.looks import ComparisonProgress
+from esper_ab.verdict.pairing import Pairing
+from esper_ab.verdict.verdict import Verdict
+
+_BETTER = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
+_NOT_WORSE = (*_BETTER, Verdict.NOT_WORSE, Verdict.WORSE_BELOW_MARGIN)
+
+
+class GuardrailResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one guardrail."""
+
+    guardrail: Guardrail
+    look: GuardrailLook  # at the last look of the comparison
+    result: Literal["holds", "not shown", "not tested"]  # not tested: the claim, or an earlier guardrail, was not shown
+
+
+def guardrail_results(
+    design: Design, progress: ComparisonProgress, pairing: Pairing, verdict: Verdict
+) -> tuple[GuardrailResult, ...]:
+    """Test all guardrails at the last look of a comparison with this verdict; () without guardrails or a look."""
+    if design.guards is None or progress.last is None or not pairing.guardrails:
+        return ()
+    is_tested = claims(design, verdict)
+    results = []
+    for guardrail, data in zip(design.guards.items, pairing.guardrails, strict=True):
+        look = guardrail_look(design, guardrail, progress.last.replicates, data, pairing.lost)
+        result: Literal["holds", "not shown", "not tested"] = "not tested"
+        if is_tested:
+            result = "holds" if look.holds else "not shown"
+            is_tested = look.holds
+        results.append(GuardrailResult(guardrail=guardrail, look=look, result=result))
+    return tuple(results)
+
+
+def claims(design: Design, verdict: Verdict) -> bool:
+    """True if a verdict is the claim of the plan, after which guardrails are tested."""
+    return verdict in (_BETTER if design.non_inferiority is None else _NOT_WORSE)
