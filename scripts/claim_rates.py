@@ -258,9 +258,19 @@ def rare_collapses() -> Iterator[str]:
 
 def write() -> None:
     """Write all tables between the marks of the page."""
+    import guardrail_rates  # which imports this module
+
+    parts = [
+        *false_claims(),
+        *power(),
+        *rare_collapses(),
+        "",
+        *guardrail_rates.false_claims(),
+        *guardrail_rates.power(),
+    ]
+    tables = "\n".join(parts)
     head, _, old_section = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     tail = old_section.partition(END)[2]
-    tables = "\n".join([*false_claims(), *power(), *rare_collapses()])
     PAGE.write_text(f"{head}{BEGIN}{tables}\n{END}{tail}", encoding="utf-8")
 
 

@@ -46,10 +46,14 @@ class Guardrail(Settings, frozen=True, kw_only=True):
 
 
 class Guardrails(Settings, frozen=True, kw_only=True):
-    """All guardrails of a plan, in the order in which they are tested, and their bounds."""
+    """All guardrails of a plan, in the order in which they are tested, and their bounds.
+
+    The bounds are those of BETTER, on one side: half of the two-sided bounds at the share of alpha that each comparison
+    holds first. The other half is that of WORSE.
+    """
 
     items: tuple[Guardrail, ...]
-    nominal_p: tuple[Fraction, ...]  # one-sided, per look, at the share of alpha that each comparison holds first
+    nominal_p: tuple[Fraction, ...]  # one-sided, per look
 
 
 def guardrails_of(texts: Sequence[str], measures: TaskMeasures) -> tuple[Guardrail, ...]:

@@ -31,7 +31,7 @@ class _Bounds:
 
     boundaries: tuple[Boundary, ...] = ()
     futility: Futility | None = None
-    not_worse_p: tuple[float, ...] = ()  # one-sided, of the claim not-worse and of guardrails
+    not_worse_p: tuple[float, ...] = ()  # one-sided, of the claim not-worse
 
 
 def make_design(
@@ -90,7 +90,8 @@ def _guardrails(experiment: ResolvedExperiment, measures: TaskMeasures, bounds: 
     if not experiment.guardrails:
         return UNSET
     items = guardrails_of(experiment.guardrails, measures)
-    return Guardrails(items=items, nominal_p=bounds.not_worse_p)
+    nominal_p = bounds.boundaries[0].nominal_p if bounds.boundaries else ()
+    return Guardrails(items=items, nominal_p=tuple(p / 2.0 for p in nominal_p))
 
 
 def _bounds(
@@ -99,7 +100,7 @@ def _bounds(
     """Compute the bounds of the comparisons, which have `columns` columns of their least squares."""
     alpha = experiment.alpha
     bounds = _Bounds(boundaries=boundaries_of(alpha, comparisons_count, sides, columns, looks))
-    if experiment.claim == "not-worse" or experiment.guardrails:
+    if experiment.claim == "not-worse":
         bounds.not_worse_p = non_inferiority_of(alpha, comparisons_count, sides, columns, looks).nominal_p
     if experiment.futility:
         bounds.futility = futility_of(experiment.futility, sides, columns, looks)

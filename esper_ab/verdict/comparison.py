@@ -23,7 +23,7 @@ from esper_ab.verdict.descriptive import describe
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Numbers
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.grounds import Grounds, decide, decide_unaudited
-from esper_ab.verdict.guardrails import guardrail_results
+from esper_ab.verdict.guardrails import after_guardrails, guardrail_results
 from esper_ab.verdict.imputation import Imputed, imputed, limits_with_losses
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.look import Effect, Look, effect_of
@@ -161,7 +161,7 @@ def _judge(numbers: Numbers, same_records: bool, pairing: Pairing, findings: tup
         capped=bool(caps),
         small=unaudited_grounds.small and _may_be_small(findings, retest),
     )
-    verdict = decide(grounds)
+    verdict = after_guardrails(numbers.design, numbers.progress, pairing, decide(grounds))
     interval = _interval_of(verdict, numbers)
     low, high, level = interval
     most_pairs = _most_pairs(numbers, losses)

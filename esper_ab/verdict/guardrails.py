@@ -1,8 +1,9 @@
 """The guardrails of a comparison: tested in their order, once its claim is made, until one does not hold. Pure.
 
-Each is tested at the whole share of alpha of the comparison (fixed sequence: Maurer, Hothorn & Lehmacher 1995; Westfall
-& Krishen 2001), with bounds of its own at each look (Maurer & Bretz 2013). So a false claim about any of them has at
-most the probability alpha, although none has an alpha of its own.
+Each is tested one-sided at the bounds of BETTER, which are not divided among them (fixed sequence: Maurer, Hothorn &
+Lehmacher 1995; Westfall & Krishen 2001), at each look (Maurer & Bretz 2013). So BETTER and all guardrails together err
+with at most half of the comparison's share of alpha; the other half is that of WORSE. In a plan that claims that a
+group is not worse, BETTER comes after the guardrails in this sequence.
 """
 
 from __future__ import annotations
@@ -28,6 +29,14 @@ class GuardrailResult(msgspec.Struct, frozen=True, kw_only=True):
     guardrail: Guardrail
     look: GuardrailLook  # at the last look of the comparison
     result: Literal["holds", "not shown", "not tested"]  # not tested: the claim, or an earlier guardrail, was not shown
+
+
+def after_guardrails(design: Design, progress: ComparisonProgress, pairing: Pairing, verdict: Verdict) -> Verdict:
+    """Return the verdict: NOT WORSE in place of BETTER, if the plan claims that and a guardrail does not hold."""
+    if design.non_inferiority is None or verdict not in _BETTER:
+        return verdict
+    results = guardrail_results(design, progress, pairing, verdict)
+    return Verdict.NOT_WORSE if any(item.result != "holds" for item in results) else verdict
 
 
 def guardrail_results(

@@ -15,7 +15,7 @@ def guardrail_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
     """Build a table for each comparison that has guardrails."""
     for item in comparisons:
         if item.guardrails:
-            confidence = percent(1.0 - item.question.alpha)
+            confidence = percent(1.0 - item.question.alpha / 2.0)
             yield Table(
                 f"Guardrails of {item.question.a} against {item.question.b}",
                 ("measure", "means", "change", "at most", "allowed", "result"),

@@ -74,6 +74,15 @@ def test_after_the_claim_not_worse_guardrails_are_tested_too():
     assert (comparison.verdict, results(comparison)) == (Verdict.NOT_WORSE, ["holds"])
 
 
+def test_in_a_plan_for_not_worse_better_comes_after_the_guardrails():
+    better, _ = judged(WALL_TIME, claim="not-worse")
+    assert (better.verdict, results(better)) == (Verdict.BETTER, ["holds"])
+    guarded, _ = judged(PARAMS, params=900, claim="not-worse")
+    assert (guarded.verdict, results(guarded)) == (Verdict.NOT_WORSE, ["not shown"])
+    assert "is not worse than simplified by 2 points or more" in guarded.headline
+    assert "parameters added of shaped is not shown" in guarded.headline
+
+
 def test_an_interim_look_waits_until_the_guardrails_hold():
     comparison, _ = judged(PARAMS, params=900, seeds=30)
     assert [look.crossed for look in comparison.progress.looks] == [True, True]
@@ -101,7 +110,7 @@ def test_a_margin_in_percent_is_a_share_of_the_other_groups_mean():
     rng = np.random.default_rng(8)
     b = rng.normal(100.0, 8.0, 20)
     a = 0.5 * b + rng.normal(54.0, 4.0, 20)
-    t = stats.t.isf(0.05, 19) / np.sqrt(20)
+    t = stats.t.isf(0.025, 19) / np.sqrt(20)
     covariance = np.cov(a, b)
     roots = np.roots(
         [
