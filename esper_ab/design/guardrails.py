@@ -85,19 +85,21 @@ def check_guardrails(
     if not texts:
         return
     check_form(texts)
-    asked = SettingName("guardrails", texts[0])
+    asked_setting = SettingName("guardrails", texts[0])
     if not control and len(groups) > 2:
         raise UsageError(
-            asked,
+            asked_setting,
             " asks whether a group is not worse than one other; name that one with ",
             SettingName("control"),
             ", or compare two groups",
         )
     if seeds is None:
-        raise UsageError(asked, " needs a fixed number of seeds, because guardrails are tested at planned looks")
+        raise UsageError(
+            asked_setting, " needs a fixed number of seeds, because guardrails are tested at planned looks"
+        )
     if seeds < LEAST_EQUIVALENCE_PAIRS:
         raise UsageError(
-            asked,
+            asked_setting,
             f" needs at least {LEAST_EQUIVALENCE_PAIRS} seeds, because fewer runs seldom show a rare failure; use ",
             SettingName("seeds", 20),
         )
@@ -110,14 +112,14 @@ def check_guardrails(
 
 def _parts(text: str) -> tuple[str, str, float, bool]:
     """Return direction, name, margin, and whether the margin is a share."""
-    written = _WRITTEN.fullmatch(text.strip())
-    if written is None:
+    form_match = _WRITTEN.fullmatch(text.strip())
+    if form_match is None:
         raise UsageError(
             SettingName("guardrails", text),
             ": expected the direction that is better, a measure, and how much worse it may get, as in "
             f'"{EXAMPLE}" or "higher reward margin 5"',
         )
-    direction, name, size, percent = written.groups()
+    direction, name, size, percent = form_match.groups()
     try:
         margin = float(size)
     except ValueError:
@@ -138,17 +140,19 @@ def _parse(text: str, measures: TaskMeasures) -> Guardrail:
         source = "wall_s"
     elif measure is None:
         source = "crashes"
-    found_measure = measure or BUILT_IN[name]
-    declared = found_measure.better
-    if declared not in ("neither", direction):
-        raise UsageError(SettingName("guardrails", text), f": {declared} is better for {found_measure.label}")
+    guarded_measure = measure or BUILT_IN[name]
+    declared_direction = guarded_measure.better
+    if declared_direction not in ("neither", direction):
+        raise UsageError(
+            SettingName("guardrails", text), f": {declared_direction} is better for {guarded_measure.label}"
+        )
     if source == "crashes" and relative:
         raise UsageError(
             SettingName("guardrails", text), ': crashes need a margin per run, as in "lower crashes margin 0.2"'
         )
     return Guardrail(
         source=source,
-        measure=msgspec.structs.replace(found_measure, better=direction),
+        measure=msgspec.structs.replace(guarded_measure, better=direction),
         margin=margin,
         relative=relative,
     )

@@ -144,8 +144,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "simultaneous_high": comparison.simultaneous[1],
         **comparison.descriptive,
         "equivalence": comparison.equivalence,
-        **_one_sided_test(comparison),
-        **_guardrails(comparison),
+        **_one_sided_tests(comparison),
         "pairs_needed": comparison.pairs_needed,
         "pairs_anew": comparison.pairs_anew,
         "most_pairs": comparison.most_pairs,
@@ -164,19 +163,15 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _one_sided_test(comparison: Comparison) -> dict[str, Any]:
-    """Return the one-sided test at the margin, at the last look; nothing if the plan does not ask for it."""
-    if comparison.design.non_inferiority is None:
-        return {}
+def _one_sided_tests(comparison: Comparison) -> dict[str, Any]:
+    """Return the one-sided test of the outcome at the last look, and the guardrails; only those of the plan."""
+    tests: dict[str, Any] = {}
     look = comparison.last_look
-    return {"not_worse": None if look is None else look.non_inferiority}
-
-
-def _guardrails(comparison: Comparison) -> dict[str, Any]:
-    """Return the guardrails with their tests; nothing if the plan has none."""
-    if comparison.design.guards is None:
-        return {}
-    return {"guardrails": comparison.guardrails}
+    if comparison.design.non_inferiority is not None:
+        tests["not_worse"] = None if look is None else look.non_inferiority
+    if comparison.design.guards is not None:
+        tests["guardrails"] = comparison.guardrails
+    return tests
 
 
 def _samples(samples: Samples) -> dict[str, list[float] | list[int]]:

@@ -166,9 +166,7 @@ def _judge(numbers: Numbers, same_records: bool, pairing: Pairing, findings: tup
     low, high, level = interval
     most_pairs = _most_pairs(numbers, losses)
     resolvable_difference = _smallest_resolvable(numbers, most_pairs)
-    kind = None
-    if verdict is Verdict.INCONCLUSIVE and not caps and numbers.progress.finished:
-        kind = _kind_of_inconclusive(numbers, interval, resolvable_difference)
+    kind = None if caps else _kind_of_inconclusive(numbers, verdict, interval, resolvable_difference)
     return Comparison(
         question=numbers.question,
         progress=numbers.progress,
@@ -272,9 +270,11 @@ def _smallest_resolvable(numbers: Numbers, most_pairs: int | None) -> float | No
 
 
 def _kind_of_inconclusive(
-    numbers: Numbers, interval: DifferenceInterval, resolvable_difference: float | None
+    numbers: Numbers, verdict: Verdict, interval: DifferenceInterval, resolvable_difference: float | None
 ) -> Inconclusive | None:
     """Return the kind of INCONCLUSIVE (stopped for futility, or whether the margin was detectable); else None."""
+    if verdict is not Verdict.INCONCLUSIVE or not numbers.progress.finished:
+        return None
     low, high, _ = interval
     if numbers.progress.standing == "futile":
         return Inconclusive.FUTILE

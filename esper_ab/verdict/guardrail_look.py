@@ -40,7 +40,7 @@ class GuardrailLook(msgspec.Struct, frozen=True, kw_only=True):
     holds: bool
 
 
-def guardrail_look(design: Design, guardrail: Guardrail, replicates: int, data: Data, lost: Lost) -> GuardrailLook:
+def guardrail_look(design: Design, guardrail: Guardrail, replicates: int, data: Data, losses: Lost) -> GuardrailLook:
     """Test a guardrail at the first `replicates` replicates, at the first share of alpha.
 
     A run of the first group that was lost leaves its measure unknown, so the guardrail does not hold, unless it is
@@ -48,7 +48,7 @@ def guardrail_look(design: Design, guardrail: Guardrail, replicates: int, data: 
     """
     used_data = before(data, replicates)
     mean_a, mean_b = _means(used_data)
-    lost_runs = 0 if guardrail.source == "crashes" else lost.before(replicates).a
+    lost_runs = 0 if guardrail.source == "crashes" else losses.before(replicates).a
     worse = _worse(guardrail, mean_a, mean_b)
     empty_look = GuardrailLook(
         pairs=len(used_data),

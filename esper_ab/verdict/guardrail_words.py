@@ -17,13 +17,13 @@ def guardrail_suffix(evidence: Evidence) -> str:
     for number, result in enumerate(results, start=1):
         if result.result == "not shown":
             order = f"guardrail {number} of {len(results)}"
-            return f"; but {_not_shown(evidence, result)} ({order})"
+            return f"; but {_failing_words(evidence, result)} ({order})"
     labels = listed([result.guardrail.measure.label for result in results])
     verb = "holds" if len(results) == 1 else "hold"
     return f"; {counted(len(results), 'guardrail')} {verb}: {labels}"
 
 
-def _not_shown(evidence: Evidence, result: GuardrailResult) -> str:
+def _failing_words(evidence: Evidence, result: GuardrailResult) -> str:
     """Say that a guardrail was not shown to hold, and how much worse the measure may be."""
     guardrail = result.guardrail
     look = result.look
