@@ -336,10 +336,18 @@ class Fleet:
             if handle.worker.exitcode is None:
                 handle.worker.kill()
         for handle in self:
-            handle.worker.join(grace_s)
+            self._join_killed(handle, reason, grace_s, is_notified=handle in notified_handles)
         for worker in self._stuck:
             worker.join(_KILL_S)
         return is_hurried
+
+    def _join_killed(self, handle: WorkerHandle, reason: str, grace_s: float, *, is_notified: bool) -> None:
+        """Wait for a worker that was killed. A thread cannot be killed: it is told to stop once it has connected."""
+        deadline = time.monotonic() + grace_s
+        while not handle.worker.join(min(_ASK_S, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline:
+                return
+            is_notified = is_notified or self._hub.send(handle.identity, Stop(reason=reason))
 
 
 def _size_of(path: Path) -> int:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 import time
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from esper_ab.control.fleet import Fleet
 from esper_ab.control.hub import Hub
 from esper_ab.control.rules import waves
 from esper_ab.launchers import Launcher
+from esper_ab.launchers.inline import InlineLauncher, InlineWorker
 
 GRACE_S = 10.0
 LONG_S = 100.0  # longer than any wait in these tests
@@ -78,6 +80,35 @@ def started_fleet(folder, launcher, plan=fake_plans.plan(cores=2)):  # noqa: B00
         yield fleet
     for worker in launcher.started:
         worker.close()
+
+
+class LateWorker(InlineWorker):
+    """A thread that connects to the coordinator only after it was to be killed."""
+
+    def __init__(self, order, entry):
+        self._killed = threading.Event()
+        super().__init__(order, entry)
+
+    def _run(self):
+        self._killed.wait()
+        super()._run()
+
+    def kill(self):
+        self._killed.set()
+        super().kill()
+
+
+class LateWorkers(InlineLauncher):
+    def start(self, order):
+        return LateWorker(order, self.entry)
+
+
+def test_a_thread_that_connects_during_the_stop_ends_without_the_grace_period(tmp_path):
+    with closing(Hub()) as hub:
+        fleet = Fleet(tmp_path, hub)
+        fleet.start(fake_plans.plan(cores=2), LateWorkers("support.workers.fake_worker:main_in_thread"), {})
+        fleet.stop("the experiment is finished", GRACE_S, lambda: False)
+        assert [handle.worker.exitcode for handle in fleet] == [0, 0]
 
 
 @pytest.mark.parametrize("obeys", [True, False])
