@@ -92,6 +92,11 @@ class TrainerFacts(_TrainerMessage, frozen=True, kw_only=True):
     memory_bytes: Count = 0  # peak of a run in the rehearsal, of all its processes; 0 in older plans
     point_s: Seconds = 0.0  # time of one point in the rehearsal; for a command, of the whole script
     evaluate_s: Seconds = 0.0
+    # Groups whose run in the rehearsal failed with one seed and not with another, with the reason; those whose run was
+    # ended after a while, without having failed; and those that had none.
+    failed_once: dict[str, str] = {}
+    ended_early: tuple[str, ...] = ()
+    not_started: tuple[str, ...] = ()
 
 
 class TrainerOrder(_TrainerMessage, frozen=True, kw_only=True):

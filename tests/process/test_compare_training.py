@@ -13,7 +13,7 @@ from support.processes.waiting import eventually
 
 from esper_ab import load_experiment
 
-# Each run writes the ids of its process and of a child. Those after the rehearsal and the first seed wait for a file.
+# Each run writes the ids of its process and of a child. Those after the rehearsal (4) and the first seed (2) wait.
 SCRIPT = """
 import os, random, subprocess, time
 from pathlib import Path
@@ -23,7 +23,7 @@ def train(seed, lr, out):
     sleeper = subprocess.Popen(["sleep", "600"])
     Path("pids").mkdir(exist_ok=True)
     Path("pids", str(os.getpid())).write_text(str(sleeper.pid))
-    while len(os.listdir("pids")) > 5 and not Path("go").exists():
+    while len(os.listdir("pids")) > 6 and not Path("go").exists():
         time.sleep(0.05)
     return FACTOR * lr * random.Random(seed).random()
 
@@ -48,7 +48,7 @@ def interrupted(tmp_path: Path) -> Path:
     with subprocess.Popen(
         [sys.executable, "script.py"], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True
     ) as script:
-        eventually(lambda: len(list(tmp_path.glob("pids/*"))) > 5)
+        eventually(lambda: len(list(tmp_path.glob("pids/*"))) > 6)
         script.send_signal(signal.SIGINT)
         (tmp_path / "go").touch()
         _, complaint = script.communicate(timeout=600)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from esper_ab.contracts.trainer import Resumption, TrainerFacts, is_command, is_function
+from esper_ab.contracts.wording import listed
 from esper_ab.plan.estimate import duration
 
 _RESUMPTIONS: dict[Resumption, str] = {
@@ -11,6 +12,7 @@ _RESUMPTIONS: dict[Resumption, str] = {
     "untried": "continues by {resume} from what an interrupted run has left, which the rehearsal does not try",
     "anew": "starts over: an interrupted run begins again",
 }
+_NAMED = 3  # groups in a line
 _ALONE = (
     "A process that had not trained evaluated the same state differently: the evaluation uses more than the state, so "
     "a run that is interrupted before its evaluation gets another result."
@@ -25,9 +27,37 @@ def in_lines(facts: TrainerFacts, label: str, run_s: float) -> tuple[str, ...]:
     lines = [
         f"Rehearsed: {label} {facts.found}." if facts.found else "",
         f"One seed {repeats}; a run took {_seconds(run_s)}{memory}{shortened_words}.",
+        *_failed_groups(facts),
+        _untried_groups(facts),
         f"python: {facts.interpreter}, which is not that of esper-ab" if facts.interpreter else "",
     ]
     return tuple(filter(None, lines))
+
+
+def _failed_groups(facts: TrainerFacts) -> list[str]:
+    """Return a sentence for each group that failed with one of two seeds in the rehearsal."""
+    return [
+        f"Group {group} failed with one seed in the rehearsal, but not with another: {reason.rstrip('.')}."
+        for group, reason in facts.failed_once.items()
+    ]
+
+
+def _untried_groups(facts: TrainerFacts) -> str:
+    """Say which groups did not run to their end in the rehearsal; "" if all did."""
+    parts = []
+    if facts.ended_early:
+        parts.append(f"{_names(facts.ended_early)} was started, did not fail and was ended")
+    if facts.not_started:
+        parts.append(f"{_names(facts.not_started)} was not started")
+    return f"Not rehearsed to the end: {'; '.join(parts)}." if parts else ""
+
+
+def _names(groups: tuple[str, ...]) -> str:
+    if len(groups) == 1:
+        return f"group {groups[0]}"
+    if len(groups) <= _NAMED:
+        return f"each of {listed(groups)}"
+    return f"each of {', '.join(groups[:_NAMED])} and {len(groups) - _NAMED} more"
 
 
 def _seconds(run_s: float) -> str:
@@ -58,7 +88,8 @@ def in_sentences(facts: TrainerFacts, reference: str) -> str:
             files = ", ".join(facts.files)
             code_words = f" A run starts only if {files} has not changed since; other files are not checked."
     evaluation_words = "" if facts.evaluates_alike else f" {_ALONE}"
+    group_words = "".join(f" {line}" for line in (*_failed_groups(facts), _untried_groups(facts)) if line)
     return (
         f"The {trainer_kind}, as rehearsed{shortened_words}: {repeats}; "
-        f"{_RESUMPTIONS[facts.resumption]}.{evaluation_words}{code_words}"
+        f"{_RESUMPTIONS[facts.resumption]}.{evaluation_words}{code_words}{group_words}"
     )

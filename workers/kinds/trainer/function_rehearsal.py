@@ -6,8 +6,9 @@ Each call has a process of its own, with the threads, determinism and number of 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from esper_ab.contracts import users_shell
@@ -20,8 +21,9 @@ from workers.kinds.trainer import words
 from workers.kinds.trainer.function_call import Call, Called, CallPlace, called
 from workers.kinds.trainer.idling import IdleLimits, Watch
 from workers.kinds.trainer.metric_names import measure_names
+from workers.kinds.trainer.other_groups import IsOver, Settings, TriedGroups, try_other_groups
 from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
-from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, pins_of, rng_of, text_of
+from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, at_once, pins_of, rng_of, text_of
 from workers.kinds.trainer.seed_effect import (
     Numbers,
     is_in_doubt,
@@ -44,13 +46,15 @@ class _Rehearsed:
 
 @dataclass(frozen=True, kw_only=True)
 class _Function:
-    """A function that is rehearsed in a temporary folder."""
+    """A function that is rehearsed in a temporary folder, with the settings of one group."""
 
     question: TrainerQuestion
+    group: str
     folder: Path
     shell: UsersShell
     doing: Doing
     limits: IdleLimits
+    is_over: IsOver = lambda: False
 
     @property
     def name(self) -> str:
@@ -74,12 +78,14 @@ class _Function:
             reference=question.reference,
             directory=question.directory,
             groups=question.groups,
-            group=next(iter(question.groups)),
+            group=self.group,
             more=question.rehearsal,
             seed=words.seed_at(rng_of(question, seed_index)),
             filled={"out": str(out), "device": words.device_word(pins)},
         )
-        answer = called(call_order, place, Watch(paths=(out, self.folder / place.log), limits=self.limits))
+        answer = called(
+            call_order, place, Watch(paths=(out, self.folder / place.log), limits=self.limits, is_over=self.is_over)
+        )
         curve = answer.curve(self.name, question.outcome)
         numbers = {name: tuple(point[name] for point in curve) for name in curve[0]}
         return _Rehearsed(answer, numbers, time.perf_counter() - begin_s)
@@ -90,6 +96,7 @@ def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing,
     with scratch_folder() as folder:
         function = _Function(
             question=question,
+            group=next(iter(question.groups)),
             folder=folder,
             shell=users_shell.current(),
             doing=doing,
@@ -108,11 +115,12 @@ def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing,
             more_seeds = [function.call(index, f"seed {index + 1}").numbers for index in range(2, SEEDS)]
             once_more = function.call(0, "the same seed once more").numbers
             seeds, repeats = _alike([*seeds, *more_seeds], [*repeats, once_more], function.name)
-    outcomes = [numbers[question.outcome][-1] for numbers in (*seeds, *repeats[1:])]
-    refuse_impossible(outcomes, measure)
-    refuse_no_effect(seeds, repeats, question.outcome, f"draw all that is random in {function.name} from its seed")
-    if not question.rehearsal:
-        refuse_other_unit(outcomes, measure, question.margin)
+        outcomes = [numbers[question.outcome][-1] for numbers in (*seeds, *repeats[1:])]
+        refuse_impossible(outcomes, measure)
+        refuse_no_effect(seeds, repeats, question.outcome, f"draw all that is random in {function.name} from its seed")
+        if not question.rehearsal:
+            refuse_other_unit(outcomes, measure, question.margin)
+        tried = _try_other_groups(function, first_run.answer.settings, measure)
     answer = first_run.answer
     points = min(question.points, max(len(run.answer.points) for run in (first_run, repeated_run, other_run)))
     return TrainerFacts(
@@ -130,7 +138,22 @@ def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing,
         found=f"{outcomes[0]:g}, returned by {function.name}",
         memory_bytes=answer.memory_bytes,
         point_s=first_run.took_s / points,
+        failed_once=tried.failed_once,
+        ended_early=tried.ended_early,
+        not_started=tried.not_started,
     )
+
+
+def _try_other_groups(function: _Function, settings: Mapping[str, Settings], measure: Measure) -> TriedGroups:
+    """Call the function once for each further group; ValueError if it fails for one."""
+    question = function.question
+
+    def attempt(group: str, _: Settings, seed_index: int, is_over: IsOver) -> None:
+        call = replace(function, group=group, is_over=is_over).call(seed_index, f"group {group}")
+        refuse_impossible(call.numbers[question.outcome][-1:], measure)
+
+    groups = {group: {**values, **question.rehearsal} for group, values in settings.items()}
+    return try_other_groups(groups, attempt, at_once(pins_of(question), question.threads))
 
 
 def _alike(seeds: list[Numbers], repeats: list[Numbers], function: str) -> tuple[list[Numbers], list[Numbers]]:

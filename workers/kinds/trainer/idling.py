@@ -39,6 +39,10 @@ class _Snapshot:
     processes: frozenset[int]
 
 
+class StillRunning(Exception):
+    """A program is to be ended although it neither failed nor idled."""
+
+
 class Watch:
     """Watches the processes of a program and the files that it writes."""
 
@@ -49,22 +53,29 @@ class Watch:
         limits: IdleLimits = NEVER,
         has_result: Callable[[], bool] = lambda: False,
         tell: Callable[[float], None] = lambda idle_s: None,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> None:
         """`on_sign` is for the caller. `paths`: files and folders that the program writes to.
 
-        `tell` is called every 10 s that the program does nothing.
+        `tell` is called every 10 s that the program does nothing. `is_over`: whether the program is to be ended.
         """
         self.on_sign = on_sign
         self._paths = paths
         self.limits = limits
         self._has_result = has_result
         self._tell = tell
+        self._is_over = is_over
         self._since: _Snapshot | None = None
         self._written: list[tuple[str, int, int]] = []  # file, size in bytes, time in ns; of a program that idles
         self._reported_s = 0.0
 
     def look(self, pid: int) -> Idle:
-        """Return how the program of process `pid` idles; "" while it works, or has not idled for long enough."""
+        """Return how the program of process `pid` idles; "" while it works, or has not idled for long enough.
+
+        Raises StillRunning if the program is to be ended anyway.
+        """
+        if self._is_over():
+            raise StillRunning
         if self.limits == NEVER:
             return ""
         tree = _tree(pid)

@@ -15,7 +15,7 @@ import os
 import subprocess
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -32,8 +32,9 @@ from esper_ab.contracts.unreadable import UNREADABLE
 from workers.kinds.trainer import module
 from workers.kinds.trainer.idling import IdleLimits, Watch, idle_words
 from workers.kinds.trainer.metric_names import measure_names
+from workers.kinds.trainer.other_groups import IsOver, Settings, TriedGroups, try_other_groups
 from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_other_unit
-from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, pins_of, rng_of, text_of
+from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, at_once, pins_of, rng_of, text_of
 from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, outcome_repeats, refuse_no_effect
 from workers.kinds.trainer.trial import Trial, Tried
 
@@ -115,6 +116,7 @@ class _PythonTrials:
     doing: Doing
     limits: IdleLimits
     pins: Mapping[str, str]
+    is_over: IsOver = lambda: False
 
     def play(self) -> _Played:
         """Play the trials of every rehearsal; several at once, unless a run may need all of a GPU's memory."""
@@ -167,7 +169,7 @@ class _PythonTrials:
             state_file=state,
             keep=keep,
         )
-        return _tried(trial, self.pins, self.limits)
+        return _tried(trial, self.pins, Watch(paths=(place,), limits=self.limits, is_over=self.is_over))
 
     @property
     def _gpu(self) -> bool:
@@ -178,11 +180,13 @@ def rehearse_python(question: TrainerQuestion, measure: Measure, doing: Doing, l
     doing(f"loading {question.reference}")
     trainer, code = module.load(question.reference)
     settings = _settings_of_groups(trainer, question)
-    first_group = next(iter(settings.values()))
+    groups = {
+        group: module.flat(trainer.settings({**values, **question.rehearsal})) for group, values in settings.items()
+    }
     with scratch_folder() as folder:
         trials = _PythonTrials(
             question=question,
-            settings=module.flat(trainer.settings({**first_group, **question.rehearsal})),
+            settings=next(iter(groups.values())),
             last=min(2, question.points),
             folder=folder,
             doing=doing,
@@ -191,17 +195,15 @@ def rehearse_python(question: TrainerQuestion, measure: Measure, doing: Doing, l
         )
         played = trials.play()
         seeds, repeats = _seeds_and_repeats(played, question.outcome, trials.tried)
-    full_trial = played.full_trial
-    outcomes = itertools.chain(*(numbers[question.outcome] for numbers in seeds))
-    refuse_impossible(outcomes, measure)
-    refuse_no_effect(seeds, repeats, question.outcome, "draw everything from run.seed(…)")
-    if trials.last == question.points and not question.rehearsal:
-        refuse_other_unit(map(float, (*full_trial.outcomes, *played.other_trial.outcomes)), measure, question.margin)
-    if question.evaluations and len(full_trial.outcomes) != question.evaluations:
-        raise ValueError(
-            f"evaluate returned {len(full_trial.outcomes)} outcomes, not as many as "
-            f"{marked(SettingName('eval_episodes', question.evaluations))} asks for"
-        )
+        full_trial = played.full_trial
+        refuse_impossible(itertools.chain(*(numbers[question.outcome] for numbers in seeds)), measure)
+        refuse_no_effect(seeds, repeats, question.outcome, "draw everything from run.seed(…)")
+        if trials.last == question.points and not question.rehearsal:
+            refuse_other_unit(
+                map(float, (*full_trial.outcomes, *played.other_trial.outcomes)), measure, question.margin
+            )
+        _check_evaluations(full_trial, question.evaluations)
+        others = _try_other_groups(trials, groups, measure)
     bit_equal, resumption = behaviour(full_trial, played.repeated_trial, played.resumed_trial, played.evaluation_trial)
     return TrainerFacts(
         settings=settings,
@@ -219,7 +221,32 @@ def rehearse_python(question: TrainerQuestion, measure: Measure, doing: Doing, l
         memory_bytes=full_trial.memory_bytes,
         point_s=full_trial.point_s,
         evaluate_s=full_trial.evaluate_s,
+        failed_once=others.failed_once,
+        ended_early=others.ended_early,
+        not_started=others.not_started,
     )
+
+
+def _check_evaluations(full_trial: Tried, asked_evaluations: int) -> None:
+    """Raise ValueError if an evaluation returned another number of outcomes than was asked for, if it was."""
+    if asked_evaluations and len(full_trial.outcomes) != asked_evaluations:
+        raise ValueError(
+            f"evaluate returned {len(full_trial.outcomes)} outcomes, not as many as "
+            f"{marked(SettingName('eval_episodes', asked_evaluations))} asks for"
+        )
+
+
+def _try_other_groups(
+    trials: _PythonTrials, groups: Mapping[str, dict[str, TrainerValue]], measure: Measure
+) -> TriedGroups:
+    """Train and evaluate once for each further group; ValueError if that fails for one."""
+    question = trials.question
+
+    def attempt(group: str, _: Settings, seed_index: int, is_over: IsOver) -> None:
+        trial = replace(trials, settings=groups[group], is_over=is_over).tried(seed_index, f"group {group}")
+        refuse_impossible(_numbers(trial, question.outcome)[question.outcome], measure)
+
+    return try_other_groups(groups, attempt, at_once(trials.pins, question.threads))
 
 
 def _found(full_trial: Tried) -> str:
@@ -239,14 +266,13 @@ def _evaluated(evaluation_call: Future[Tried]) -> Tried:
         raise ValueError(f"{failure_words}: {error}; it receives nothing but the state") from None
 
 
-def _tried(trial: Trial, pins: Mapping[str, str], limits: IdleLimits) -> Tried:
+def _tried(trial: Trial, pins: Mapping[str, str], watch: Watch) -> Tried:
     """Run one trial in its own process.
 
     Raises ValueError with the fault that the process reports or, if the process crashes, with the last line of output.
     """
     command = child_command("workers.kinds.trainer.commands.try_trainer")
     name = Path(trial.question.reference).name
-    watch = Watch(paths=(Path(trial.folder),), limits=limits)
     with child_of(command, msgspec.json.encode(trial), {**os.environ, **pins}) as child:
         while True:
             try:
@@ -254,7 +280,7 @@ def _tried(trial: Trial, pins: Mapping[str, str], limits: IdleLimits) -> Tried:
                 break
             except subprocess.TimeoutExpired:
                 if idle := watch.look(child.pid):
-                    raise ValueError(f"{name} {idle_words(idle, limits)}, so it was ended") from None
+                    raise ValueError(f"{name} {idle_words(idle, watch.limits)}, so it was ended") from None
     try:
         return _decode(answer)
     except UNREADABLE:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from esper_ab.contracts.errors import SettingName
 from esper_ab.contracts.marked_settings import marked
+from esper_ab.contracts.process_start import usable_cores
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.trainer import TrainerQuestion, TrainerValue
@@ -15,6 +16,7 @@ from workers.devices import pinned
 from workers.devices.signs import gpu_is_there
 
 SEEDS = 3  # seeds to try before equal results count as one run, because two seeds may both reach a task's maximum
+_MOST_AT_ONCE = 8  # runs, which share the machine's memory
 Doing = Callable[[str], None]
 
 
@@ -26,6 +28,13 @@ def text_of(settings: Mapping[str, TrainerValue]) -> str:
 def rng_of(question: TrainerQuestion, seed_index: int) -> RngPath:
     """Return the address of the random numbers of the rehearsal's seed `seed_index`."""
     return RngPath(question.rng_seed) / "rehearsal" / seed_index
+
+
+def at_once(pins: Mapping[str, str], threads: int) -> int:
+    """Return how many runs of a rehearsal work at the same time: one, if a run may need all of a GPU's memory."""
+    if pins["CUDA_VISIBLE_DEVICES"]:
+        return 1
+    return max(1, min(usable_cores() // threads, _MOST_AT_ONCE))
 
 
 def pins_of(question: TrainerQuestion) -> dict[str, str]:

@@ -81,3 +81,8 @@ def test_the_settings_that_shorten_a_rehearsal_are_named(tmp_path: Path) -> None
     code = "def train(seed, steps=100):\n    assert steps == 2\n    return seed"
     facts = rehearsed(tmp_path, code, groups={"a": {}}, rehearsal={"steps": 2})
     assert (facts.problem, facts.shortened, facts.settings) == ("", "steps=2", {"a": {"steps": 100}})
+
+
+def test_a_function_that_fails_for_a_further_group_is_refused_with_its_name(tmp_path: Path) -> None:
+    problem = rehearsed(tmp_path, groups={"a": {}, "b": {"lr": "1"}, "bad": {"fault": "raises"}}).problem
+    assert problem == "group 'bad': train failed: ValueError: lr must be positive (of mine.py, line 7)"

@@ -188,7 +188,7 @@ def test_more_gpus_per_run_than_the_pool_has_are_refused(
     see_gpus(monkeypatch, "ab")
     command = trainers.shell_command(tmp_path)
     problem = rehearse(trainers.question(command, tmp_path, gpus=gpus, devices_per_run=3)).problem
-    assert problem == "--devices-per-run 3, but the pool has 2 GPUs"
+    assert problem == "⟦devices_per_run=3⟧, but the pool has 2 GPUs"
     assert not (tmp_path / "variables").exists()
 
 
@@ -362,3 +362,15 @@ def test_a_command_has_only_files_below_its_working_directory(
         (tmp_path / name).touch()
     groups = ({"conf": "conf.yaml"}, {"conf": "more.yaml"}, {"conf": 3})
     assert named_files(command, str(tmp_path), groups) == files
+
+
+def test_a_command_that_fails_for_a_further_group_is_refused_with_its_name(tmp_path: Path) -> None:
+    groups = {"a": {"lr": "1"}, "b": {"lr": "2"}, "low": {"lr": "-1"}}
+    problem = rehearse(trainers.question(trainers.command(tmp_path), tmp_path, groups=groups)).problem
+    assert re.match(r"group 'low': .* ended with exit status 1: .*ValueError: lr must be positive", problem)
+
+
+def test_a_python_trainer_that_breaks_for_a_further_group_is_refused_with_its_name(tmp_path: Path) -> None:
+    groups = {"a": {"lr": "1"}, "bad": {"fault": "breaks"}}
+    problem = rehearse(trainers.question(trainers.python_file(tmp_path), tmp_path, groups=groups)).problem
+    assert problem.startswith("group 'bad': score was nan in the rehearsal")

@@ -10,7 +10,7 @@ import pytest
 from esper_ab.contracts import users_shell
 from esper_ab.contracts.trainer import OutcomeSource
 from workers.kinds.trainer import running
-from workers.kinds.trainer.idling import Watch
+from workers.kinds.trainer.idling import StillRunning, Watch
 from workers.kinds.trainer.outcome_sources.left import Left
 from workers.kinds.trainer.outcome_sources.read import read_outcome
 from workers.kinds.trainer.outcome_sources.wandb_log import WANDB_FILE
@@ -111,6 +111,19 @@ def test_an_exception_in_the_callback_ends_the_script(tmp_path: Path) -> None:
 
     with pytest.raises(InterruptedError):
         run(tmp_path, code, on_sign_of_life=cancel)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+def test_a_script_that_is_over_is_ended_without_a_failure(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    code = f"import os, pathlib\npathlib.Path({str(pid)!r}).write_text(str(os.getpid()))\nwhile True: pass"
+    words = [sys.executable, "-c", code]
+    log = (tmp_path, "log")
+    with pytest.raises(StillRunning):
+        running.run_script(
+            words, str(tmp_path), dict(os.environ), log, Watch(is_over=pid.exists), users_shell.of_this_process()
+        )
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
 
