@@ -69,6 +69,24 @@ class Hub:
         self._folder = private_folder()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
+        try:
+            self._bind(transport, address)
+        except BaseException:
+            self._socket.close(0)
+            self._context.term()
+            remove_private(self._folder)
+            raise
+        self._poller = zmq.Poller()
+        self._poller.register(self._socket, zmq.POLLIN)
+        self._watched = select.epoll()  # a single descriptor for zmq, which scans its whole list at every poll
+        self._poller.register(self._watched.fileno(), zmq.POLLIN)
+        self._admitted: set[str] = set()
+        self._newest: dict[str, str] = {}  # worker -> the incarnation that was admitted last
+        self._bad: Counter[str] = Counter()
+        self._reported: set[tuple[str, str]] = set()
+        self.unreported = 0  # bad messages that were only counted
+
+    def _bind(self, transport: Transport, address: str) -> None:
         self._keys = self._guarded() if transport == "tcp" else None
         patience_ms = int(_BEATS_MISSED * self.beat_s * 1000)
         self._set(
@@ -87,15 +105,6 @@ class Hub:
         )
         self._socket.bind(f"ipc://{self._folder}/hub" if transport == "ipc" else f"tcp://{address}:*")
         self.endpoint = self._socket.get_string(zmq.LAST_ENDPOINT).rstrip("\0")
-        self._poller = zmq.Poller()
-        self._poller.register(self._socket, zmq.POLLIN)
-        self._watched = select.epoll()  # a single descriptor for zmq, which scans its whole list at every poll
-        self._poller.register(self._watched.fileno(), zmq.POLLIN)
-        self._admitted: set[str] = set()
-        self._newest: dict[str, str] = {}  # worker -> the incarnation that was admitted last
-        self._bad: Counter[str] = Counter()
-        self._reported: set[tuple[str, str]] = set()
-        self.unreported = 0  # bad messages that were only counted
 
     def _guarded(self) -> Keys:
         """Require CURVE keys before the socket binds, so that no peer without a key can send a message."""

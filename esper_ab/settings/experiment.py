@@ -50,7 +50,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
 
     name: Annotated[str, Spec(same=True)]  # also of the experiment directory
     groups: tuple[Group, ...]
-    task: Annotated[str, Spec((POLICIES,), names="function", same=True)] = "digits"
+    task: Annotated[str, Spec((POLICIES,), names="task", same=True)] = "digits"
     data_dir: Annotated[str, Spec(("growth",), names="folder")] = ""
     # A Python file or a command with {seed}; "": trained by the task.
     trainer: Annotated[str, Spec(("trainer",), names="trainer")] = ""

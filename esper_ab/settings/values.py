@@ -15,7 +15,8 @@ import msgspec
 from msgspec import Meta
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.kinds_of_task import GYM_PREFIX, INFO_PREFIX
+from esper_ab.contracts.kinds_of_task import GYM_PREFIX, GYMNASIUM, INFO_PREFIX, kind_of_task
+from esper_ab.contracts.kinds_of_task import TRAINER as KIND_OF_TRAINERS
 from esper_ab.contracts.measures import PRINTABLE_WORDS
 from esper_ab.contracts.plain_values import describe_value, expected_instead
 from esper_ab.contracts.trainer import is_command, is_function, names_placeholder
@@ -26,6 +27,7 @@ from esper_ab.settings.schema import FIELDS, PARAM, TRAINER, Field
 
 TOO_MANY_DIGITS = "a whole number has too many digits"  # Python refuses to parse thousands of digits
 _NO_FUNCTIONS = (GYM_PREFIX, INFO_PREFIX)  # prefixes of names with a colon that are not functions
+_KINDS_WITH_FUNCTIONS = (GYMNASIUM, KIND_OF_TRAINERS)  # a module may be called trainer; no task is
 _SHOWN_CHARS = 60  # of a value, in a message
 
 
@@ -160,8 +162,11 @@ def _accepted_words(kind: Any) -> str:
 def _resolve_path(value: Any, names: str, folder: Path) -> Any:
     """Make the path in a value absolute, because another process may load it from elsewhere.
 
-    `names` tells what a value names (see Spec): only functions, folders and trainers have paths.
+    `names` tells what a value names (see Spec): only functions, folders and trainers have paths, and tasks that are
+    functions. A task `NAME:REST` of a kind NAME is none, whatever files the folder has.
     """
+    if names == "task" and kind_of_task(value) in _KINDS_WITH_FUNCTIONS and not value.startswith(GYM_PREFIX):
+        return _resolve_function(value, folder)
     if names == "function" and not value.startswith(_NO_FUNCTIONS):
         return _resolve_function(value, folder)
     if names == "trainer" and is_function(value):

@@ -71,6 +71,15 @@ def test_a_policy_of_a_new_kind_can_be_evaluated(copy: Path, experiment: Path) -
     assert "best_arm" in played.stdout
 
 
+def test_a_file_with_the_name_of_a_kind_does_not_take_its_tasks(copy: Path) -> None:
+    file = copy / "bandit.py"
+    file.write_text("raise SystemExit('the file was loaded')")
+    result = run_copy(copy, "esper_ab.launch", "--task", TASK, "--dry-run", "--verbose")
+    file.unlink()
+    assert result.returncode == 0, result.stderr
+    assert "task bandit:10" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "refusal"),
     [
