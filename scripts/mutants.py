@@ -3,6 +3,7 @@
     scripts/mutants [ROOM ...] [--sample N]    try the stored mutants, or the first N per room; list survivors
     scripts/mutants [ROOM ...] --record        also write the scores to tests/golden/mutants/scores.toml
     scripts/mutants [ROOM ...] --draw          draw new lists of 200 mutants per room: a new baseline
+    scripts/mutants [ROOM ...] --refill        replace the mutants whose code is gone by new ones of the same functions
 
 A room's list is in tests/golden/mutants, one mutant per line, in random order. Each is tried in one process against
 the room's unit tests that enter the function (for statistics, verdict and design, also tests/statistics; for settings,
@@ -23,7 +24,21 @@ from typing import Any
 
 import msgspec
 from mutation.child import in_child
-from mutation.drawn import GONE, KILLED, LISTS, NOT_REACHED, ROOT, SURVIVED, Located, Mutant, draw, locate, read, write
+from mutation.drawn import (
+    GONE,
+    KILLED,
+    LISTS,
+    NOT_REACHED,
+    ROOT,
+    SURVIVED,
+    Located,
+    Mutant,
+    draw,
+    locate,
+    read,
+    refilled,
+    write,
+)
 from mutation.session import Room, Seen, run_late, run_tests
 
 ROOMS = {
@@ -52,6 +67,7 @@ def main() -> None:
     parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"one of {', '.join(ROOMS)}; default: all")
     parser.add_argument("--sample", type=int, default=_SIZE, metavar="N", help="only the first N of each room's list")
     parser.add_argument("--draw", action="store_true", help="draw new lists")
+    parser.add_argument("--refill", action="store_true", help="replace the mutants whose code is gone")
     parser.add_argument("--record", action="store_true", help=f"write the scores to {SCORES.relative_to(ROOT)}")
     args = parser.parse_args()
     if unknown_rooms := set(args.rooms) - set(ROOMS):
@@ -59,6 +75,9 @@ def main() -> None:
     for room in args.rooms or ROOMS:
         if args.draw:
             write(LISTS / f"{room}.json", draw(ROOT, ROOMS[room], _SIZE, _RNG_SEED))
+        elif args.refill:
+            file = LISTS / f"{room}.json"
+            write(file, refilled(ROOT, ROOMS[room], read(file), _RNG_SEED))
         else:
             tried_mutants = try_room(room, args.sample)
             if args.record:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import random
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
@@ -73,6 +74,36 @@ def draw(root: Path, room: str, size: int, rng_seed: int) -> list[Mutant]:
     mutants = list(drawn_mutants.values())
     rng.shuffle(mutants)
     return mutants[:size]
+
+
+def refilled(root: Path, room: str, mutants: list[Mutant], rng_seed: int) -> list[Mutant]:
+    """Return the mutants, each that is gone replaced by a new one: of its function, else of its module, else of any.
+
+    A mutant for which no new one is left is removed.
+    """
+    kept_keys = {msgspec.structs.astuple(mutant)[:5] for mutant in mutants if locate(root, mutant)}
+    new_mutants = [
+        mutant
+        for mutant in draw(root, room, sys.maxsize, rng_seed)
+        if msgspec.structs.astuple(mutant)[:5] not in kept_keys
+    ]
+    filled_mutants = []
+    for mutant in mutants:
+        if msgspec.structs.astuple(mutant)[:5] in kept_keys:
+            filled_mutants.append(mutant)
+        elif new_mutants:
+            new_mutant = _nearest(mutant, new_mutants)
+            new_mutants.remove(new_mutant)
+            filled_mutants.append(new_mutant)
+    return filled_mutants
+
+
+def _nearest(gone_mutant: Mutant, new_mutants: list[Mutant]) -> Mutant:
+    """Return the first new mutant in the function of one that is gone; else the first in its module; else the first."""
+    name = gone_mutant.function.rpartition(".")[2]  # also if the function has moved to another module
+    of_function = [mutant for mutant in new_mutants if name and mutant.function.rpartition(".")[2] == name]
+    of_module = [mutant for mutant in new_mutants if mutant.module == gone_mutant.module]
+    return (of_function or of_module or new_mutants)[0]
 
 
 def modules(root: Path, room: str) -> list[Path]:

@@ -76,6 +76,23 @@ def test_a_mutant_is_not_located_after_its_code_changed(root):
     assert drawn.locate(root, BUG) is None
 
 
+def test_a_mutant_whose_code_is_gone_is_replaced_by_a_new_one_of_its_function(root):
+    module = root / "esper_ab" / "box.py"
+    module.write_text(SOURCE.replace("count < self.size", "count < len(self)"))
+    kept_mutant = Mutant("esper_ab/box.py", "Box.fits", "not count", "count", result="killed")
+    mutants = drawn.refilled(root, "esper_ab", [kept_mutant, BUG], rng_seed=1)
+    assert mutants[0] is kept_mutant
+    assert mutants[1].function == "Box.fits"
+    assert mutants[1].before != "not count"
+    assert drawn.locate(root, mutants[1])
+
+
+def test_a_list_becomes_shorter_if_no_new_mutant_is_left(root):
+    all_mutants = drawn.draw(root, "esper_ab", 200, rng_seed=1)
+    gone_mutant = Mutant("esper_ab/box.py", "Box.empty", "self.size", "not self.size")
+    assert drawn.refilled(root, "esper_ab", [*all_mutants, gone_mutant], rng_seed=1) == all_mutants
+
+
 def test_a_mutated_default_takes_effect_only_at_import(root):
     default = next(mutant for mutant in drawn.draw(root, "esper_ab", 200, 1) if mutant.after == "True")
     assert not drawn.locate(root, default).is_late
