@@ -48,6 +48,7 @@ class TrainingOptions(RunArguments, total=False):
     outcome_over: OutcomeOver
     rehearsal: Mapping[str, bool | int | float | str]
     devices: Sequence[str]
+    devices_per_run: int
     threads: int
     rng_seed: int
 

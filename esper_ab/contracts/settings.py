@@ -30,9 +30,8 @@ class Spec:
 
     kinds: tuple[str, ...] = ()  # kinds of task that read it; (): all that read its section
     flag: str = ""  # its flag, if that differs from the key; "no_…" turns it off
-    names: Literal["", "task", "function", "folder", "trainer"] = (
-        ""  # what its text names; a path in the text is made absolute
-    )
+    # What its text names; a path in the text is made absolute.
+    names: Literal["", "task", "function", "folder", "trainer"] = ""
     same: bool = False  # whether it is the same in all parts
     alone: str = ""  # why it cannot be used with several parts
     later: bool = (

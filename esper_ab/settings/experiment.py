@@ -77,7 +77,7 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     seeds: Annotated[PositiveInt, Spec(same=True)] = 6
     rng_seed: Annotated[NonNegativeInt, Spec(same=True)] = 0
     devices: tuple[str, ...]  # the pool: "cpu:0", "cuda:1"
-    devices_per_run: Annotated[PositiveInt, Spec((POLICIES, "trainer"))] = 1  # of a trainer: only a command
+    devices_per_run: Annotated[PositiveInt, Spec((POLICIES, "trainer"))] = 1
     max_parallel: NonNegativeInt = 0  # most runs that train at the same time; 0: as many as the devices allow
     placement: Literal["auto", "spread", "share", "alternate", "sequence"]
     order: Literal["balanced", "fixed", "shuffled"] = "balanced"  # how groups are assigned to positions in a block

@@ -40,7 +40,7 @@ from esper_ab.settings.resolution import Resolution
 from esper_ab.settings.schema import FIELDS, TRAINER
 from esper_ab.settings.trainer_settings import check_outcome_name, outcome_measure, read_rehearsal
 
-_ONLY_OF_COMMANDS = ("end_idle", "outcome_summary", "devices_per_run")
+_ONLY_OF_COMMANDS = ("end_idle", "outcome_summary")
 # A command has one point and one outcome; a function has one outcome, and as many points as its curve.
 _OF_COMMAND = {"episodes": 1, "eval_episodes": 1}
 _OF_FUNCTION = {"eval_episodes": 1}

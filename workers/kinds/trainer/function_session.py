@@ -23,9 +23,8 @@ from workers.kinds.trainer.session import TrainerSession
 class FunctionSession(TrainerSession):
     """A run of a function, which is called once, before the first point; the points are those that it returned."""
 
-    def __init__(self, spec: RunSpec, experiment_dir: Path, device: str, uuids: Iterable[str]) -> None:
+    def __init__(self, spec: RunSpec, experiment_dir: Path, uuids: Iterable[str]) -> None:
         super().__init__(spec, experiment_dir)
-        self._device = device
         self._pins = pinned.variables(uuids, spec.arithmetic)
         self._shell = users_shell.current()
         self._curve: list[Numbers] = []
@@ -80,7 +79,7 @@ class FunctionSession(TrainerSession):
             groups={group: self.spec.settings.trainer},
             group=group,
             seed=words.seed_at(self.path),
-            filled={"out": str(out), "device": self._device},
+            filled={"out": str(out), "device": words.device_word(self._pins)},
         )
         curve = called(call, place, Watch(lambda: on_step(next(signs)))).curve(call.name, order.outcome)
         names = curve[0].keys() - {order.outcome}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,23 +13,22 @@ from esper_ab.contracts.trainer import is_command, is_function
 from esper_ab.contracts.worker_order import Lane, RunSpec
 from workers.devices import pinned
 from workers.environments import AboutTask, Kind
+from workers.kinds.trainer import words
 from workers.kinds.trainer.command_session import CommandSession
 from workers.kinds.trainer.function_session import FunctionSession
 from workers.kinds.trainer.session import TrainerSession
 
 
-def open_session(spec: RunSpec, experiment_dir: Path, device: str, uuids: Iterable[str]) -> TrainerSession:
-    """Open the run of `spec.trainer`; ValueError if its code has changed since planning.
-
-    `device`: torch's name of the device for a Python trainer. `uuids`: the GPUs that a command may see.
-    """
+def open_session(spec: RunSpec, experiment_dir: Path, uuids: Sequence[str]) -> TrainerSession:
+    """Open the run of `spec.trainer` on the devices `uuids`; ValueError if its code has changed since planning."""
     assert spec.trainer is not None, "the run has a trainer"
     if is_command(spec.trainer.reference):
         return CommandSession(spec, experiment_dir, uuids)
     if is_function(spec.trainer.reference):
-        return FunctionSession(spec, experiment_dir, device, uuids)
+        return FunctionSession(spec, experiment_dir, uuids)
     from workers.kinds.trainer.python_session import PythonSession  # imports torch
 
+    device = words.device_word(pinned.variables(uuids, spec.arithmetic))
     return PythonSession(spec, experiment_dir, device)
 
 
@@ -60,8 +59,7 @@ class Trainer(Kind):
 
         The function raises a one-line ValueError if the files have changed since planning.
         """
-        devices = pinned.names_in_worker(lane.devices)
-        return lambda spec: open_session(spec, experiment_dir, devices[spec.env_devices[0]], lane.uuids)
+        return lambda spec: open_session(spec, experiment_dir, lane.uuids)
 
 
 KIND = Trainer()

@@ -37,6 +37,7 @@ from workers.kinds.trainer.possible_outcome import refuse_impossible, refuse_oth
 from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, at_once, pins_of, rng_of, text_of
 from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, outcome_repeats, refuse_no_effect
 from workers.kinds.trainer.trial import Trial, Tried
+from workers.kinds.trainer.words import device_word
 
 _LOOK_S = 1.0  # between two looks at whether a process does anything
 _decode = msgspec.json.Decoder(Tried).decode
@@ -163,7 +164,7 @@ class _PythonTrials:
             settings=self.settings,
             rng=rng_of(self.question, seed_index),
             folder=str(place),
-            gpu=self._gpu,
+            device=device_word(self.pins),
             last=self.last,
             first=first_point,
             state_file=state,

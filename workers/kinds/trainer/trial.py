@@ -23,7 +23,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, TrainerValue]
     rng: RngPath
     folder: str
-    gpu: bool
+    device: str  # for torch
     last: int  # the trial ends after this many points
     first: int = 0  # if equal to `last`, only the state in `state_file` is evaluated
     state_file: str = ""  # holds the state after point `first` - 1; if "", start from scratch
@@ -41,7 +41,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int = 0  # most that the process had
 
 
-def attempt(trial: Trial, device: str) -> Tried:
+def attempt(trial: Trial) -> Tried:
     """Train and evaluate; ValueError if the trainer breaks a rule. The trainer's own exceptions are not caught."""
     question = trial.question
     data = b""
@@ -54,7 +54,7 @@ def attempt(trial: Trial, device: str) -> Tried:
         settings=trainer.settings(trial.settings),
         points=question.points,
         rng=trial.rng,
-        device=device,
+        device=trial.device,
         folder=Path(trial.folder),
         eval_episodes=question.evaluations or EVALUATIONS,
         on_step=lambda step: None,

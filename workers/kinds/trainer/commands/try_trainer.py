@@ -24,7 +24,7 @@ def tried(trial: Trial) -> Tried:
     question = trial.question
     pin(Arithmetic(threads=question.threads, deterministic=question.deterministic))
     try:
-        return attempt(trial, "cuda:0" if trial.gpu else "cpu")
+        return attempt(trial)
     except USER_FAULTS as error:
         if not isinstance(error, ValueError):
             line_words = line_of(error, module.load(question.reference)[0].train)

@@ -14,7 +14,7 @@ from workers.kinds.trainer.session import TrainerSession
 def session(tmp_path: Path, settings: dict[str, Any], **changes: Any) -> TrainerSession:
     fields = {"eval_episodes": 1, "resumes": False} | changes
     spec = trainers.spec(trainers.function(tmp_path), tmp_path, settings, **fields)
-    return open_session(spec, tmp_path, "cpu", ("",))
+    return open_session(spec, tmp_path, ("",))
 
 
 def test_a_run_of_a_function_has_a_record_per_value_of_its_curve(tmp_path: Path) -> None:
@@ -68,4 +68,21 @@ def test_only_a_changed_copy_of_a_function_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         CodeChanged, match=r"of mine\.py:train: its copy in .* was changed since the experiment was planned"
     ):
-        open_session(spec, tmp_path, "cpu", ("",))
+        open_session(spec, tmp_path, ("",))
+
+
+SEEN = """
+import os
+
+
+def train(seed, device):
+    return float(device == "cuda") + len(os.environ["CUDA_VISIBLE_DEVICES"].split(","))
+"""
+
+
+def test_a_run_of_a_function_on_two_gpus_sees_both(tmp_path: Path) -> None:
+    reference = trainers.function(tmp_path)
+    (tmp_path / "of mine.py").write_text(SEEN)
+    spec = trainers.spec(reference, tmp_path, {}, eval_episodes=1, resumes=False, metrics={}, episodes=1)
+    point = open_session(spec, tmp_path, ("GPU-a", "GPU-b")).train(0, quiet, quiet)
+    assert point.envs[0].outcome == 3.0

@@ -49,11 +49,11 @@ def attempted(tmp_path: Path, fault: str, **changes: Any) -> Tried:
         "settings": {"fault": fault},
         "rng": RngPath(0),
         "folder": str(tmp_path),
-        "gpu": False,
+        "device": "cpu",
         "last": 2,
         "keep": str(tmp_path / "state"),
     }
-    return attempt(Trial(**defaults | changes), "cpu")
+    return attempt(Trial(**defaults | changes))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_command_is_rehearsed_with_the_variables_of_a_run(tmp_path: Path) -> N
     rehearsal_variables = trainers.variables(tmp_path)
     spec = trainers.spec(command, tmp_path, {}, directory=tmp_path)
     spec = msgspec.structs.replace(spec, arithmetic=Arithmetic(threads=3))
-    open_session(spec, tmp_path, "cpu", ("",)).train(0, lambda step: None, lambda step: None)
+    open_session(spec, tmp_path, ("",)).train(0, lambda step: None, lambda step: None)
     assert rehearsal_variables == trainers.variables(tmp_path)
     assert (rehearsal_variables["OMP_NUM_THREADS"], rehearsal_variables["MKL_NUM_THREADS"]) == ("3", "3")
     assert (rehearsal_variables["CUDA_VISIBLE_DEVICES"], rehearsal_variables["CUBLAS_WORKSPACE_CONFIG"]) == (

@@ -22,12 +22,12 @@ def python(
     """Open a session of the trainer in which `new_text` replaces `old_text`."""
     path = Path(trainers.python_file(tmp_path))
     path.write_text(path.read_text().replace(old_text, new_text) if old_text else path.read_text())
-    return open_session(trainers.spec(str(path), tmp_path, settings, **changes), tmp_path, "cpu", ("",))
+    return open_session(trainers.spec(str(path), tmp_path, settings, **changes), tmp_path, ("",))
 
 
 def scripted(tmp_path: Path, lr: str, **changes: Any) -> TrainerSession:
     spec = trainers.spec(trainers.command(tmp_path), tmp_path, {"lr": lr}, directory=tmp_path, **changes)
-    return open_session(spec, tmp_path, "cpu", ("",))
+    return open_session(spec, tmp_path, ("",))
 
 
 def trained(session: TrainerSession, folder: Path, first_point: int = 0) -> list[EpisodeRecord | EvaluationRecord]:
@@ -130,10 +130,10 @@ def test_a_trainer_outcome_without_a_number_is_refused_or_replaced(tmp_path: Pat
 def test_a_changed_copy_of_a_trainer_is_refused(tmp_path: Path) -> None:
     spec = trainers.spec(trainers.python_file(tmp_path), tmp_path, {})
     Path(trainers.python_file(tmp_path)).write_text("raise RuntimeError('the next idea')")
-    assert open_session(spec, tmp_path, "cpu", ("",)).train(0, quiet, quiet).episode == 0
+    assert open_session(spec, tmp_path, ("",)).train(0, quiet, quiet).episode == 0
     (tmp_path / "copy" / "mine.py").write_text(trainers.PYTHON + "\n")
     with pytest.raises(ValueError, match=r"trainer mine.py: its copy in .* was changed"):
-        open_session(spec, tmp_path, "cpu", ("",))
+        open_session(spec, tmp_path, ("",))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_failed_or_edited_script_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ScriptFailed, match=r"the script left no r.json in {out}"):
         session.train(0, quiet, quiet)
     with pytest.raises(CodeChanged, match=r"train.py in .*: changed since the experiment was planned"):
-        open_session(session.spec, tmp_path, "cpu", ("",))
+        open_session(session.spec, tmp_path, ("",))
 
 
 RESUMES = """
@@ -200,9 +200,19 @@ def test_a_command_continues_from_the_files_of_an_interrupted_attempt(tmp_path: 
     command = f"{sys.executable} train.py {{seed}} {{out}} --resume {{resume}}/state"
     spec = trainers.spec(command, tmp_path, {}, directory=tmp_path)
     with pytest.raises(ScriptFailed, match="ended before its result"):
-        open_session(spec, tmp_path, "cpu", ("",)).train(0, quiet, quiet)
-    point = open_session(spec, tmp_path, "cpu", ("",)).train(0, quiet, quiet)
+        open_session(spec, tmp_path, ("",)).train(0, quiet, quiet)
+    point = open_session(spec, tmp_path, ("",)).train(0, quiet, quiet)
     assert point.envs[0].outcome == 2.0
+
+
+@pytest.mark.parametrize(
+    ("uuids", "device"), [(("",), "cpu"), (("", ""), "cpu"), (("GPU-a",), "cuda:0"), (("GPU-a", "GPU-b"), "cuda")]
+)
+def test_a_python_trainer_is_given_the_device_of_its_run(tmp_path: Path, uuids: tuple[str, ...], device: str) -> None:
+    path = Path(trainers.python_file(tmp_path))
+    path.write_text(path.read_text().replace("run.alive(1)", f"assert run.device == {device!r}"))
+    spec = trainers.spec(str(path), tmp_path, {})
+    assert open_session(spec, tmp_path, uuids).train(0, quiet, quiet).episode == 0
 
 
 def test_a_command_is_run_with_the_placeholders_of_its_run(tmp_path: Path) -> None:
@@ -212,7 +222,7 @@ def test_a_command_is_run_with_the_placeholders_of_its_run(tmp_path: Path) -> No
     command = f"{sys.executable} train.py {{out_file}} {{name}} {{device}}"
     spec = trainers.spec(command, tmp_path, {}, directory=tmp_path)
     spec = msgspec.structs.replace(spec, trainer=msgspec.structs.replace(spec.trainer, outcome="return"))
-    open_session(spec, tmp_path, "cuda:0", ("GPU-a", "GPU-b")).train(0, quiet, quiet)
+    open_session(spec, tmp_path, ("GPU-a", "GPU-b")).train(0, quiet, quiet)
     assert (tmp_path / "logs/a-0.log").read_text().splitlines()[1:] == ["a-0 cuda"]
 
 
@@ -224,4 +234,4 @@ def test_the_outcome_of_a_run_is_the_declared_summary_of_its_curve(
     spec = trainers.spec(f"{sys.executable} train.py {{seed}}", tmp_path, {}, directory=tmp_path)
     order = msgspec.structs.replace(spec.trainer, outcome="stdout:score", outcome_summary=summary)
     spec = msgspec.structs.replace(spec, trainer=order)
-    assert open_session(spec, tmp_path, "cpu", ("",)).train(0, quiet, quiet).envs[0].outcome == outcome
+    assert open_session(spec, tmp_path, ("",)).train(0, quiet, quiet).envs[0].outcome == outcome
