@@ -27,12 +27,12 @@ def test_a_resumed_example_trainer_gives_bit_identical_results(tmp_path, name, o
     spec = replace(spec, trainer=replace(spec.trainer, outcome=outcome, metrics=metrics))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # from third-party packages
-        whole = open_session(spec, tmp_path, "cpu", ("",))
+        whole = open_session(spec, tmp_path, ("",))
         first_record = whole.train(0, quiet, quiet)
         checkpoint = whole.checkpoint()
         second_record = whole.train(1, quiet, quiet)
         evaluation = whole.evaluate(tmp_path, quiet)
-        resumed_session = open_session(spec, tmp_path, "cpu", ("",))
+        resumed_session = open_session(spec, tmp_path, ("",))
         resumed_session.resume_from(checkpoint)
         assert resumed_session.train(1, quiet, quiet).digest == second_record.digest != first_record.digest
         assert resumed_session.evaluate(tmp_path, quiet).digest == evaluation.digest
