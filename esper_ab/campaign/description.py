@@ -11,7 +11,7 @@ import msgspec
 from esper_ab.campaign.campaign import CampaignPlan, PartPlan
 from esper_ab.contracts.visible import visible_line
 from esper_ab.health.processor import room
-from esper_ab.plan.budget import EVIDENCE, known_sd_of_pairs
+from esper_ab.plan.budget import MEASURED_ON, known_sd_of_pairs
 from esper_ab.plan.estimate import duration
 from esper_ab.plan.text import WIDTH, plan_text, short_text, wrapped
 
@@ -62,7 +62,7 @@ def power_line(part: PartPlan) -> str:
     from esper_ab.design.power_text import KnownSD, design_power_line
 
     measured_sd = known_sd_of_pairs(part.plan.experiment)
-    known_sd = KnownSD(measured_sd, EVIDENCE) if measured_sd is not None else None
+    known_sd = KnownSD(measured_sd, MEASURED_ON) if measured_sd is not None else None
     sentences = [design_power_line(part.plan.design, _run_sd(part), known_sd)]
     spread = _spread(part)
     if spread is None and part.plan.design.anytime_after is not None and not part.plan.is_confounded:

@@ -80,7 +80,7 @@ def _examine_nodes(out: Path, options: Flags) -> Iterator[Diagnosis]:
     try:
         launcher = make_launcher(read_launcher_flags(options))
     except UsageError as error:
-        yield problem("launcher", str(error), "docs/cluster.md lists what each launcher needs")
+        yield problem("launcher", str(error), "mend what it names, or use another --launcher")
         return
     if not launcher.nodes:
         return

@@ -36,8 +36,9 @@ def command(**options: Any) -> None:
     """Train one policy per group and seed on paired randomness, and compare the groups.
 
     The groups of a seed train at the same time. WHAT is an experiment file, a trainer (.py), a function
-    (train.py:train) or a command. An experiment file is TOML with the settings of these flags (docs/cli.md), or Python
-    that defines create_NAME_experiment(), get_experiment() or experiment (docs/python.md). Flags override the file.
+    (train.py:train) or a command. An experiment file is TOML with the settings of these flags, as written by
+    `esper-ab init`, or Python that defines create_NAME_experiment(), get_experiment() or experiment. Flags override the
+    file.
     """
     # Imported here, so that --help is fast.
     from esper_ab.campaign.answering import parse_requirements, show_answer, write_answer

@@ -60,7 +60,7 @@ def did_you_mean(name: str, known_names: Iterable[str]) -> str:
 
 def which_setting(key: str, known_names: Iterable[str]) -> str:
     """Return the end of a sentence about an unknown setting: it suggests similar settings or says where to look."""
-    return _suggest(key, list(known_names)) or "see docs/cli.md, or the file that `esper-ab init` writes"
+    return _suggest(key, list(known_names)) or "`esper-ab init` writes a file with all settings"
 
 
 def _suggest(name: str, known_names: list[str]) -> str:

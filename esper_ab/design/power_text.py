@@ -196,7 +196,7 @@ def _cell(row: PowerRow, digits: int) -> str:
 
 
 class KnownSD(msgspec.Struct, frozen=True):
-    """The SD of paired differences, in the unit of differences, and the page that has it."""
+    """The SD of paired differences, in the unit of differences, and what was measured for it."""
 
     sd: float
     source: str

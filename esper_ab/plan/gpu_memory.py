@@ -37,9 +37,6 @@ def too_much(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[L
         if runs * bytes_per_run > device.memory_bytes:
             device_words = f"{device.name} has {device.memory_bytes / 2**30:.1f} GiB"
             needs_words = f"its runs may need about {runs * bytes_per_run / 2**30:.1f} GiB"
-            sharing_words = f"{runs} workers share it; " if runs > 1 else ""
-            return (
-                f"{device_words}, but {needs_words} ({sharing_words}docs/machine.md, Memory): reduce --n-envs or "
-                "growth.batch_size."
-            )
+            sharing_words = f" ({runs} workers share it)" if runs > 1 else ""
+            return f"{device_words}, but {needs_words}{sharing_words}: reduce --n-envs or growth.batch_size."
     return ""

@@ -237,7 +237,7 @@ def _note_devices(
         unused_words = "GPUs stay unused" if machine.names("cuda") or machine.gpu_problem else "No GPU"
         yield f"{unused_words}: {counted(len(cpu_lanes), 'worker')} on the CPU, {counted(threads, 'thread')} each."
     elif experiment.placement == "share":
-        yield "Workers share a GPU in time slices; with NVIDIA's MPS they use it at the same time (docs/machine.md)."
+        yield "Workers share a GPU in time slices; with NVIDIA's MPS they use it at the same time."
     if machine.unusable_gpus and not _use_gpus(lanes):
         yield f"{machine.unusable_gpus}."
     busy_cores = threads * len(cpu_lanes)

@@ -55,7 +55,7 @@ def read_settings(experiment_dir: Path) -> Tracking:
     try:
         return _decode_settings(read_regular(path))
     except UNREADABLE as error:
-        raise UsageError(f"{path}: {error}; remove it to use no tracker, or see docs/trackers.md") from None
+        raise UsageError(f"{path}: {error}; remove it to use no tracker") from None
 
 
 def write_progress(experiment_dir: Path, name: Name, progress: TrackerProgress) -> None:

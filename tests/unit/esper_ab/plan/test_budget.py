@@ -7,9 +7,9 @@ import pytest
 from support.plans.requests import experiment, group, machine, planned
 
 from esper_ab.contracts.settings import PPOSettings, RewardSettings
-from esper_ab.plan.budget import ENOUGH_EPISODES, EVIDENCE, enough_episodes, known_sd_of_pairs
+from esper_ab.plan.budget import ENOUGH_EPISODES, enough_episodes, known_sd_of_pairs
 
-PAGE = Path(__file__).parents[4] / EVIDENCE
+PAGE = Path(__file__).parents[4] / "docs/evidence/learning.md"
 
 
 def groups_with_rewards(*modes, **settings):
