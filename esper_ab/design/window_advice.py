@@ -23,7 +23,7 @@ from esper_ab.stats.text import percent, with_unit
 
 WINDOW: OutcomeOver = "last-third"
 FLAT = 0.5  # margins; a line that changes by so much puts the mean over it a quarter of a margin off its end
-WORTHWHILE = 0.8  # of the seeds; a smaller saving is not worth another question
+WORTHWHILE = 2.0 / 3.0  # of the seeds; what saves less is not worth another question
 
 Finding = Literal["recommended", "changing", "unknown", "costly"]
 
