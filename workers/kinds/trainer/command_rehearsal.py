@@ -171,10 +171,10 @@ def rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, 
 def _seeds_and_repeats(command: _Command, measure: Measure) -> tuple[list[_CommandRun], list[_CommandRun]]:
     """Return runs of different seeds and of one seed repeatedly, which share the first; more if these leave a doubt."""
     name = read_source(command.question.outcome).key
-    first = command.run(0, "a seed")
-    refuse_impossible((first.outcome.value,), measure)
-    seeds = [first, command.run(1, "another seed")]
-    repeats = [first, command.run(0, "the same seed again")]
+    first_run = command.run(0, "a seed")
+    refuse_impossible((first_run.outcome.value,), measure)
+    seeds = [first_run, command.run(1, "another seed")]
+    repeats = [first_run, command.run(0, "the same seed again")]
     if is_in_doubt(_numbers(seeds, name), _numbers(repeats, name), name):
         seeds += [command.run(seed_index, "one more seed") for seed_index in range(2, SEEDS)]
         repeats.append(command.run(0, "the same seed once more"))

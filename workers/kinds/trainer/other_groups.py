@@ -26,8 +26,8 @@ _SEEDS = 2  # with which a group may fail
 class TimeLimits:
     """How long groups are tried, in seconds."""
 
-    each: float = 20.0  # a run that has gone on for so long without failing is ended
-    together: float = 60.0  # after that no further group is started
+    run_s: float = 20.0  # a run that has gone on for so long without failing is ended
+    total_s: float = 60.0  # after that no further group is started
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class TriedGroups:
     """The groups whose first run did not come to a good end of its own, in the order of the experiment."""
 
     failed_once: dict[str, str]  # why the run with one seed failed, where that with another did not
-    ended_early: tuple[str, ...]  # it went on for `TimeLimits.each` without failing
+    ended_early: tuple[str, ...]  # it went on for `TimeLimits.run_s` without failing
     not_started: tuple[str, ...]
 
 
@@ -46,7 +46,7 @@ class _Trials:
     attempt: Attempt
     limits: TimeLimits
     now: Callable[[], float]
-    began: float
+    begin_s: float
     failed: threading.Event = field(default_factory=threading.Event)
     problems: dict[str, str] = field(default_factory=dict)  # of groups that failed with every seed
     failed_once: dict[str, str] = field(default_factory=dict)
@@ -55,14 +55,17 @@ class _Trials:
 
     def run(self, group: str, settings: Settings) -> None:
         """Start one group, unless another one has failed or time is up."""
-        began = self.now()
-        if self.failed.is_set() or began - self.began >= self.limits.together:
+        begin_s = self.now()
+        if self.failed.is_set() or begin_s - self.begin_s >= self.limits.total_s:
             self.not_started.add(group)
             return
         for seed_index in range(_SEEDS):
             try:
                 self.attempt(
-                    group, settings, seed_index, lambda: self.failed.is_set() or self.now() - began >= self.limits.each
+                    group,
+                    settings,
+                    seed_index,
+                    lambda: self.failed.is_set() or self.now() - begin_s >= self.limits.run_s,
                 )
                 return
             except StillRunning:
@@ -103,11 +106,11 @@ def try_other_groups(
 
 def _distinct(groups: Mapping[str, Settings]) -> dict[str, Settings]:
     """Return the groups after the first with settings that no group before them has."""
-    seen = list[Settings]()
+    earlier_settings = list[Settings]()
     others = dict[str, Settings]()
     for group, settings in groups.items():
-        if seen and settings not in seen:
+        if earlier_settings and settings not in earlier_settings:
             others[group] = settings
-        if settings not in seen:
-            seen.append(settings)
+        if settings not in earlier_settings:
+            earlier_settings.append(settings)
     return others

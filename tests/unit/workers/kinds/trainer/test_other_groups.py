@@ -5,7 +5,7 @@ import pytest
 from workers.kinds.trainer.idling import StillRunning
 from workers.kinds.trainer.other_groups import TimeLimits, TriedGroups, try_other_groups
 
-LIMITS = TimeLimits(each=20.0, together=60.0)
+LIMITS = TimeLimits(run_s=20.0, total_s=60.0)
 
 
 class Runs:
