@@ -337,6 +337,9 @@ GOLDENS: dict[str, Make] = {
         untested=("w",),
         cores=4,
     ),
+    "looks_moderated": _drawn(
+        {"a": 4.0, "b": 0.0, "c": 1.0}, 1.5, seeds=16, looks=(12, 16), variances="moderated", cores=3
+    ),
     "looks_futility": _drawn({"a": 0.0, "b": 0.0}, 1.5, seeds=24, looks=(12, 16, 24), futility=0.8),
     "looks_cut_off": _drawn(_LIKE, 3.0, seeds=16, looks=(12, 16), kept_lines=140),
     "equivalent": _drawn({"a": 0.1, "b": 0.0}, 0.4, seeds=16, looks=(12, 16)),

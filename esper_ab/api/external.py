@@ -17,6 +17,7 @@ from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.errors import Unanswered, UsageError, refused
 from esper_ab.contracts.margins import check_margin
+from esper_ab.contracts.settings import Variances
 from esper_ab.formats.cells import cell_text
 from esper_ab.readers.external_plan import make_external_plan, read_plan, save_plan
 from esper_ab.readers.joint import read_experiments
@@ -112,6 +113,7 @@ class DesignOptions(RuleOptions, total=False):
     early_stop: bool
     futility: float
     claim: Claim
+    variances: Variances
 
 
 def compare_outcomes(

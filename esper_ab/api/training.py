@@ -17,6 +17,7 @@ from esper_ab.api.spelling import in_python, spelled
 from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.outcome_window import OutcomeOver
+from esper_ab.contracts.settings import Variances
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.schema import TRAINER
@@ -43,6 +44,7 @@ class TrainingOptions(RunArguments, total=False):
     futility: float
     claim: Claim
     guardrails: Sequence[str]
+    variances: Variances
     outcome_unit: str
     outcome_range: str
     outcome_over: OutcomeOver

@@ -45,7 +45,17 @@ def whole_plan(part: PartPlan, width: int = WIDTH) -> str:
     memory = room()
     memory_words = f"{memory.bytes / 2**30:.1f} available under {memory.by}" if memory.by else ""
     text = plan_text(part.plan, part.machine, part.cost, part.folder, width, memory_words)
-    return "\n".join(filter(None, (text, wrapped(power_line(part), width), *chances(part, width))))
+    sentences = (power_line(part), _saved_seeds(part))
+    return "\n".join(filter(None, (text, *(wrapped(sentence, width) for sentence in sentences), *chances(part, width))))
+
+
+def _saved_seeds(part: PartPlan) -> str:
+    """Say what moderated variances would save; "" if nothing, or if the plan decides nothing by pairs."""
+    if part.plan.is_confounded or part.plan.experiment.unpaired:
+        return ""
+    from esper_ab.design.moderation_text import saved_seeds  # needs scipy, which --help does not
+
+    return saved_seeds(part.plan.design)
 
 
 def _short_plan(part: PartPlan, width: int) -> str:

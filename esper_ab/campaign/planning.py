@@ -105,6 +105,7 @@ def _plan_joint_analysis(plan: CampaignPlan) -> AnalysisPlan:
         alpha=plan.campaign.parts[0].asked.alpha,
         looks=first_experiment.looks,
         claim=first_experiment.claim,
+        variances=first_experiment.variances,
     )
     return make_plan(plan.groups, replicates, tuple(scales), rule)
 

@@ -26,6 +26,7 @@ _OF_RUNS = (
     "choose",
     "futility",
     "claim",
+    "variances",
     "control",
     "worst",
     "unit",

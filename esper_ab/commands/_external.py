@@ -99,7 +99,7 @@ def as_in_python(flags: Flags) -> dict[str, Any]:
     by_task = ("margin", "better", "unit", "worst", "scores")
     options: dict[str, Any] = {}
     for name, value in flags.items():
-        if name in ("better", "claim") and value is None:
+        if name in ("better", "claim", "variances") and value is None:
             continue
         options[name] = read_by_task(value) if name in by_task else value
     return options

@@ -54,6 +54,7 @@ class LaunchFlags(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     futility: float | None = None
     claim: str | None = None
     guardrail: tuple[str, ...] = ()
+    variances: str | None = None
     control: str | None = None
     untested: str | None = None
     outcome_over: str | None = None

@@ -115,6 +115,11 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "Tested after the claim, in the order given. Repeatable.",
             multiple=True,
         ),
+        "variances": takes(
+            "own|moderated",
+            "moderated: with three groups or more, the variance of each comparison is shrunk to the mean of all. "
+            "[default: own]",
+        ),
         "control": takes("NAME", "Compare all other groups with this one. [default: all pairs]"),
         "untested": takes("A,B,…", "Groups to measure without comparing them."),
         "outcome_over": takes(

@@ -33,6 +33,8 @@ _OWN = (
     "looks",
     "no_early_stop",
     "futility",
+    "claim",
+    "variances",
     "control",
     "untested",
     "unpaired",

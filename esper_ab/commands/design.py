@@ -59,6 +59,13 @@ from esper_ab.contracts.shell_command import typeable
     "which ends as soon as that is shown. [default: difference]",
     type=click.Choice(("difference", "not-worse")),
 )
+@valued(
+    "--variances",
+    "own|moderated",
+    "moderated: with three groups or more, the variance of each comparison is shrunk to the mean of all. "
+    "[default: own]",
+    type=click.Choice(("own", "moderated")),
+)
 @evaluation_options
 @valued("--out", "FILE", "The plan; an existing file is not replaced.", type=PATH, default="plan.json")
 @switch("--dry-run", "Show the plan and write nothing.")

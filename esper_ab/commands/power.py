@@ -16,7 +16,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.plain_values import LARGEST
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.contracts.visible import visible_json
-from esper_ab.design.check import LEAST_KEPT
+from esper_ab.design.check import LEAST_KEPT, check_variances
 from esper_ab.journal.load import load
 
 if TYPE_CHECKING:
@@ -74,6 +74,13 @@ if TYPE_CHECKING:
     type=click.Choice(("difference", "not-worse")),
     default="difference",
 )
+@valued(
+    "--variances",
+    "own|moderated",
+    "moderated: show the power of comparisons whose variances are shrunk to the mean of all.",
+    type=click.Choice(("own", "moderated")),
+    default="own",
+)
 @json_flag
 def command(**options: Any) -> None:
     """Show the smallest difference that R seeds can detect, and the seeds that a margin needs.
@@ -82,6 +89,7 @@ def command(**options: Any) -> None:
     """
     _check(options)
     # Imported here, so that --help needs no scipy.
+    from esper_ab.design.moderation import moderation, prior_df_of
     from esper_ab.design.power_tables import answer
     from esper_ab.design.power_text import power_text
     from esper_ab.design.scheme import PowerQuestion
@@ -97,6 +105,7 @@ def command(**options: Any) -> None:
         positions_matter=positions is not False,
         futility=options["futility"],
         not_worse=True if options["claim"] == "not-worse" else msgspec.UNSET,
+        prior_df=prior_df_of(moderation(options["variances"], options["comparisons"])) or msgspec.UNSET,
     )
     power_answer = answer(known_spread, options["seeds"], question)
     if options["json"]:
@@ -115,6 +124,7 @@ def _check(options: Flags) -> None:
             "--claim not-worse ends a comparison as soon as the claim holds, so stops for futility have no use; leave "
             f"out --futility {options['futility']:g}"
         )
+    check_variances(options["variances"], options["comparisons"])
     size: tuple[Callable[[float], bool], str] = (lambda x: 0.0 < x < math.inf, "a positive number")
     kept_words = f"at least {LEAST_KEPT} and below 1, or 0 to turn it off"
     rules: dict[str, tuple[Callable[[float], bool], str]] = {

@@ -46,6 +46,8 @@ Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
 Logit = Annotated[float, Meta(ge=-20.0, le=20.0), Spec(("growth",))]
 # What computes policies and trains hosts: torch, or the kernel of workers/native for these vector instructions.
 HostKernel = Literal["torch", "native-avx512", "native-avx2", "native-generic"]
+# The variance in the test of a comparison: its own, or one that is shrunk to the mean of all comparisons.
+Variances = Literal["own", "moderated"]
 PositiveInt = Annotated[int, Meta(ge=1, le=LARGEST)]
 NonNegativeInt = Annotated[int, Meta(ge=0, le=LARGEST)]
 

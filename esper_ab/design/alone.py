@@ -15,6 +15,7 @@ def check_alone(experiment: ExperimentSettings, only_group: str) -> None:
         "futility": experiment.futility,
         "guardrails": experiment.guardrails,
         "claim": "" if experiment.claim == "difference" else experiment.claim,
+        "variances": experiment.variances if experiment.variances != "own" else "",
     }
     if experiment.open_ended:
         asked_values["seeds"] = "auto"

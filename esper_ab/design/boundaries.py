@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.random import Generator
 
-from esper_ab.design.counterbalance import Sides
-from esper_ab.design.t_process import TProcess, draw, t_process, t_values
+from esper_ab.design.t_process import TProcess, draw, t_values
 from esper_ab.stats.distributions import norm_isf, norm_sf, t_isf, t_sf
 from esper_ab.stats.floats import Floats
 
@@ -29,8 +28,7 @@ def beta_spent(beta: float, share: float) -> float:
 
 
 def nominal_p(
-    sides: Sides,
-    positions: int,
+    process: TProcess,
     looks: Sequence[int],
     alphas: Sequence[float],
     rng: Generator,
@@ -38,10 +36,9 @@ def nominal_p(
 ) -> tuple[tuple[float, ...], ...]:
     """Return the threshold for the two-sided p at each look, [alphas][looks]: at or below it, the look rejects.
 
-    `sides` has the positions (of a, of b) in each replicate; `positions` is the number of possible positions (1: no
-    adjustment). `looks` are ascending numbers of replicates, ending at the number of all replicates. If tau cannot be
-    separated from position effects at a look, that look's threshold is 0.0, so the look never rejects, and its share of
-    alpha passes to the next look. A single look gets alpha itself. The threshold of the first look is always exact.
+    `looks` are ascending numbers of replicates, ending at the number of all replicates. A look that `process` lacks
+    cannot test: its threshold is 0.0, so the look never rejects, and its share of alpha passes to the next look. A
+    single look gets alpha itself. The threshold of the first look is always exact.
 
     With alpha s_k spent by look k, the threshold c_k solves P(p_k <= c_k and no earlier rejection) = s_k - s_{k-1}.
     Under the null hypothesis p_k is uniform, so c_k = s_k - s_{k-1} + P(p_k <= c_k and an earlier rejection). Only the
@@ -49,7 +46,6 @@ def nominal_p(
     """
     if len(looks) == 1:
         return tuple((alpha,) for alpha in alphas)
-    process = t_process(sides, positions, looks)
     shares = [look / looks[-1] for look in process.looks]
     spent_alpha = np.array([[obrien_fleming_spent(alpha, share) for share in shares] for alpha in alphas])
     early_p = _paths_with_small_p(process, spent_alpha.max(axis=0), rng, paths)
@@ -61,8 +57,7 @@ def nominal_p(
 
 
 def futility_p(
-    sides: Sides,
-    positions: int,
+    process: TProcess,
     looks: Sequence[int],
     spent_alpha: Sequence[float],
     rng: Generator,
@@ -76,7 +71,6 @@ def futility_p(
     Paths that cross the efficacy boundary before they reach the futility boundary are not subtracted, because there are
     practically none.
     """
-    process = t_process(sides, positions, looks)
     usable_mask = np.isin(looks, process.looks)
     usable_mask[-1] = False  # nothing can stop early at the last look
     spent_by_look = np.array(spent_alpha)[usable_mask[:-1]]

@@ -20,21 +20,37 @@ class _Arguments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     looks: tuple[int, ...]
     alphas: tuple[float, ...]
     beta: float = 0.0  # 0.0: the bounds of `alphas`; else the bounds of futility, without alphas
+    prior_df: int = 0
 
 
 def find_bounds(
-    sides: Sides, positions: int, looks: tuple[int, ...], alphas: tuple[float, ...], *, beta: float = 0.0
+    sides: Sides,
+    positions: int,
+    looks: tuple[int, ...],
+    alphas: tuple[float, ...],
+    *,
+    beta: float = 0.0,
+    prior_df: int = 0,
 ) -> tuple[tuple[float, ...], ...]:
     """Return the thresholds for p, [alphas][looks], from `design/boundaries.py`.
 
     If `beta` is given, `alphas` must be empty, and the result is one row: the thresholds for futility. `sides` has the
     positions of both groups in each replicate; `positions` is the number of possible positions (1: no adjustment).
+    `prior_df`: of moderated variances; 0: comparisons have their own.
     """
     if len(looks) == 1 and not beta:
         return tuple((alpha,) for alpha in alphas)
     used_sides = tuple((a, b) for a, b in sides[: looks[-1]])
     return _simulated(
-        _Arguments(method=_METHOD, sides=used_sides, positions=positions, looks=looks, alphas=alphas, beta=beta)
+        _Arguments(
+            method=_METHOD,
+            sides=used_sides,
+            positions=positions,
+            looks=looks,
+            alphas=alphas,
+            beta=beta,
+            prior_df=prior_df,
+        )
     )
 
 
@@ -45,11 +61,13 @@ def _simulated(arguments: _Arguments) -> tuple[tuple[float, ...], ...]:
     import numpy as np  # as above
 
     from esper_ab.design.boundaries import beta_spent, futility_p, nominal_p  # as above
+    from esper_ab.design.t_process import t_process  # as above
 
     digest = hashlib.sha256(msgspec.json.encode(arguments)).hexdigest()
     rng = np.random.Generator(np.random.PCG64(int(digest, 16)))
+    looks = arguments.looks
+    process = t_process(arguments.sides, arguments.positions, looks, arguments.prior_df)
     if not arguments.beta:
-        return nominal_p(arguments.sides, arguments.positions, arguments.looks, arguments.alphas, rng)
-    last_look = arguments.looks[-1]
-    spent_beta = [beta_spent(arguments.beta, look / last_look) for look in arguments.looks[:-1]]
-    return (futility_p(arguments.sides, arguments.positions, arguments.looks, spent_beta, rng),)
+        return nominal_p(process, looks, arguments.alphas, rng)
+    spent_beta = [beta_spent(arguments.beta, look / looks[-1]) for look in looks[:-1]]
+    return (futility_p(process, looks, spent_beta, rng),)

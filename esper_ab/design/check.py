@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.errors import SettingName, UsageError
+from esper_ab.contracts.settings import Variances
 from esper_ab.contracts.wording import counted
 from esper_ab.design.design import SEVERAL_LOOKS_FROM, comparisons, default_looks, looks_of
 from esper_ab.design.guardrails import check_guardrails
@@ -14,6 +15,7 @@ from esper_ab.settings.experiment import ExperimentSettings
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 LEAST_KEPT = 0.5  # least power that stopping for futility may keep
+LEAST_SHARING = 2  # comparisons in a task that may share their variance
 
 
 def check_design(experiment: ExperimentSettings) -> None:
@@ -47,6 +49,8 @@ def check_design(experiment: ExperimentSettings) -> None:
     )
     if experiment.futility:
         _check_futility(experiment)
+    if experiment.variances == "moderated":
+        _check_moderated(experiment)
 
 
 def _check_groups(experiment: ExperimentSettings, names: Sequence[str]) -> None:
@@ -93,4 +97,27 @@ def _check_futility(experiment: ExperimentSettings) -> None:
             f": a plan of {counted(experiment.seeds, 'seed')} has a single look, so nothing can "
             f"stop early; use at least {SEVERAL_LOOKS_FROM} seeds, or set ",
             SettingName("looks"),
+        )
+
+
+def _check_moderated(experiment: ExperimentSettings) -> None:
+    """Raise UsageError if the comparisons of the plan can share no variance, or not at planned looks."""
+    asked_setting = SettingName("variances", experiment.variances)
+    if experiment.open_ended:
+        raise UsageError(
+            asked_setting,
+            " needs a fixed number of seeds, because a look after every pair needs each comparison's own variance",
+        )
+    if experiment.unpaired:
+        raise UsageError(asked_setting, " is for runs paired by seed, not for ", SettingName("unpaired"))
+    check_variances(experiment.variances, len(comparisons(experiment)))
+
+
+def check_variances(variances: Variances, n_comparisons: int) -> None:
+    """Raise UsageError if moderated variances are wanted for fewer than two comparisons in a task."""
+    if variances == "moderated" and n_comparisons < LEAST_SHARING:
+        raise UsageError(
+            SettingName("variances", variances),
+            f" shares variances between comparisons, but the plan has only {n_comparisons}; compare three groups or "
+            "more, or leave it out",
         )

@@ -18,6 +18,7 @@ from esper_ab.design import non_inferiority
 from esper_ab.design.bounds import find_bounds
 from esper_ab.design.counterbalance import Sides, estimable_orders
 from esper_ab.design.guardrails import Guardrails
+from esper_ab.design.moderation import ModeratedVariances, moderation_words, prior_df_of
 from esper_ab.design.non_inferiority import NonInferiority
 from esper_ab.settings.experiment import ErrorRate, ExperimentSettings
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
@@ -89,6 +90,7 @@ class Design(Settings, frozen=True, kw_only=True):
     # The claim that a group is not worse, if the plan asks for it. Left out of other plans, whose digests so stay.
     not_worse: NonInferiority | UnsetType = UNSET
     guardrails: Guardrails | UnsetType = UNSET  # likewise
+    variances: ModeratedVariances | UnsetType = UNSET  # likewise; UNSET: each comparison has its own variance
 
     @property
     def guards(self) -> Guardrails | None:
@@ -104,6 +106,11 @@ class Design(Settings, frozen=True, kw_only=True):
     def claim(self) -> Claim:
         """What the plan sets out to show."""
         return "difference" if self.non_inferiority is None else "not-worse"
+
+    @property
+    def prior_df(self) -> int:
+        """Prior degrees of freedom of moderated variances; 0: each comparison has its own variance."""
+        return prior_df_of(self.variances)
 
     @property
     def outcome(self) -> Measure:
@@ -223,21 +230,24 @@ def adjusts(orders: Sequence[tuple[int, ...]], first_look: int) -> bool:
 
 
 def boundaries_of(
-    alpha: float, count: int, sides: Sides, positions: int, looks: tuple[int, ...]
+    alpha: float, count: int, sides: Sides, positions: int, looks: tuple[int, ...], prior_df: int = 0
 ) -> tuple[Boundary, ...]:
-    """Return a boundary for each number of open comparisons from `count` down to 1; open comparisons share `alpha`."""
+    """Return a boundary for each number of open comparisons from `count` down to 1; open comparisons share `alpha`.
+
+    `prior_df`: of moderated variances; 0: comparisons have their own.
+    """
     counts = range(count, 0, -1)
     alphas = tuple(alpha / n_open for n_open in counts)
-    bounds = find_bounds(sides, positions, looks, alphas)
+    bounds = find_bounds(sides, positions, looks, alphas, prior_df=prior_df)
     return tuple(
         Boundary(open=n_open, alpha=share, nominal_p=nominal_values)
         for n_open, share, nominal_values in zip(counts, alphas, bounds, strict=True)
     )
 
 
-def futility_of(power: float, sides: Sides, positions: int, looks: tuple[int, ...]) -> Futility:
+def futility_of(power: float, sides: Sides, positions: int, looks: tuple[int, ...], prior_df: int = 0) -> Futility:
     """Return futility bounds that keep `power` at the margin; they do not depend on a comparison's share of alpha."""
-    (bounds,) = find_bounds(sides, positions, looks, (), beta=round(1.0 - power, 9))
+    (bounds,) = find_bounds(sides, positions, looks, (), beta=round(1.0 - power, 9), prior_df=prior_df)
     return Futility(power=power, nominal_p=bounds)
 
 
@@ -264,6 +274,8 @@ def rule(design: Design, test: str = "") -> str:
         if design.guards is not None:
             bounds = _list_bounds(design.looks, design.guards.nominal_p, design.unit)
             parts.append(f"then the guardrails, one-sided at their margins, after {bounds}")
+        if design.prior_df:
+            parts.append(moderation_words(design.prior_df))
     if design.anytime_after is not None:
         parts.append(_describe_anytime(design, design.anytime_after))
     if not parts:
@@ -291,7 +303,8 @@ def _describe_anytime(design: Design, after_seeds: int) -> str:
     share = ""
     if len(design.comparisons) > 1:
         share = f" times the {len(design.comparisons)} comparisons that share alpha"
-    test_words = f"{after_words}anytime-valid t after every pair{first_words}"
+    own_words = " of the comparison's own variance" if design.prior_df else ""
+    test_words = f"{after_words}anytime-valid t{own_words} after every pair{first_words}"
     return f"{test_words}, decided at an e-value of {design.evidence:g}{share}"
 
 

@@ -91,7 +91,7 @@ def advice(design: Design, spread: AssumedSpread, cost: Cost) -> list[str]:
     anytime = design.anytime_after is not None
     if not design.comparisons or not (design.boundaries or anytime):
         return []
-    columns = design.positions if design.adjusted else 1
+    columns = (design.positions if design.adjusted else 1) - design.prior_df
     if design.non_inferiority is not None:
         return _advice_on_claim(design, spread, cost, columns)
     fewest = fewest_pairs(spread.sd, spread.margin, design.alpha / len(design.comparisons), columns)

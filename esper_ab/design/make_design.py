@@ -20,6 +20,7 @@ from esper_ab.design.design import (
     looks_of,
 )
 from esper_ab.design.guardrails import Guardrails, guardrails_of
+from esper_ab.design.moderation import moderation, prior_df_of
 from esper_ab.design.non_inferiority import NonInferiority, non_inferiority_of
 from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -79,6 +80,7 @@ def make_design(
         not_worse=_claim_of(experiment, bounds),
         guardrails=_guardrails(experiment, measures, bounds),
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
+        variances=moderation(experiment.variances, len(compared_pairs)),
     )
 
 
@@ -99,11 +101,13 @@ def _bounds(
 ) -> _Bounds:
     """Compute the bounds of the comparisons, which have `columns` columns of their least squares."""
     alpha = experiment.alpha
-    bounds = _Bounds(boundaries=boundaries_of(alpha, comparisons_count, sides, columns, looks))
+    prior_df = prior_df_of(moderation(experiment.variances, comparisons_count))
+    bounds = _Bounds(boundaries=boundaries_of(alpha, comparisons_count, sides, columns, looks, prior_df))
     if experiment.claim == "not-worse":
-        bounds.not_worse_p = non_inferiority_of(alpha, comparisons_count, sides, columns, looks).nominal_p
+        not_worse = non_inferiority_of(alpha, comparisons_count, sides, columns, looks, prior_df)
+        bounds.not_worse_p = not_worse.nominal_p
     if experiment.futility:
-        bounds.futility = futility_of(experiment.futility, sides, columns, looks)
+        bounds.futility = futility_of(experiment.futility, sides, columns, looks, prior_df)
     return bounds
 
 

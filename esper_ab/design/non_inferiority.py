@@ -29,14 +29,14 @@ class NonInferiority(Settings, frozen=True, kw_only=True):
 
 
 def non_inferiority_of(
-    alpha: float, comparisons: int, sides: Sides, positions: int, looks: tuple[int, ...]
+    alpha: float, comparisons: int, sides: Sides, positions: int, looks: tuple[int, ...], prior_df: int = 0
 ) -> NonInferiority:
     """Return the bounds for `comparisons` that share `alpha`.
 
     A two-sided test at twice alpha rejects on one side with probability alpha, so its bounds are halved. (Both sides
-    reject at different looks with a probability below 1e-6.)
+    reject at different looks with a probability below 1e-6.) `prior_df`: of moderated variances.
     """
-    (bounds,) = find_bounds(sides, positions, looks, (2.0 * alpha / comparisons,))
+    (bounds,) = find_bounds(sides, positions, looks, (2.0 * alpha / comparisons,), prior_df=prior_df)
     return NonInferiority(nominal_p=tuple(bound / 2.0 for bound in bounds))
 
 

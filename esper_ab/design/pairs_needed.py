@@ -41,7 +41,8 @@ def power(sd: float, margin: float, pairs: int, alpha: float, columns: int = 1, 
     """Return P(the rule rejects in the right direction | true mean difference = margin, SD of differences = sd).
 
     The rule is the two-sided paired t at `alpha` and, if `signed`, the exact sign-flip test where it costs power.
-    `columns` is the number of columns of the design (tau and the position effects), so df = pairs - columns.
+    `columns` is the number of columns of the design (tau and the position effects), so df = pairs - columns. Prior
+    degrees of freedom of moderated variances are subtracted from it.
     """
     df = pairs - columns
     if df < 1 or alpha <= 0.0:

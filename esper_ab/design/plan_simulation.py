@@ -22,6 +22,7 @@ def simulation_of(design: Design, futility: float | None = None) -> Simulation:
         positions_matter=design.positions_matter,
         futility=futility,
         not_worse=UNSET if design.non_inferiority is None else True,
+        prior_df=design.prior_df or UNSET,
     )
     plan = scheme(design.looks[-1], design.looks, question)
     return Simulation(plan, generator_of(question), FEW_PATHS)

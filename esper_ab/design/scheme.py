@@ -44,6 +44,7 @@ class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
     positions_matter: bool = True  # whether the plan may have to adjust for device and start order
     futility: float = 0.0  # least power at the margin when stopping for futility; 0.0: no such stopping
     not_worse: bool | UnsetType = UNSET  # True: the power of the claim not-worse; left out for others
+    prior_df: int | UnsetType = UNSET  # of moderated variances; UNSET: comparisons have their own
 
     @property
     def claim(self) -> Claim:
@@ -52,7 +53,7 @@ class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def generator_of(question: PowerQuestion, replicates: Sequence[int] = ()) -> Generator:
-    """Return a generator seeded by the question without its fields `positions_matter`, `futility` and `not_worse`.
+    """Return a generator seeded by the question without `positions_matter`, `futility`, `not_worse` and `prior_df`.
 
     Answers that differ only in these fields thus use the same draws, so they do not differ by simulation error.
     """
@@ -60,6 +61,7 @@ def generator_of(question: PowerQuestion, replicates: Sequence[int] = ()) -> Gen
     del question_fields["positions_matter"]
     del question_fields["futility"]
     question_fields.pop("not_worse", None)
+    question_fields.pop("prior_df", None)
     digest = hashlib.sha256(msgspec.json.encode([question_fields, list(replicates)])).digest()
     key = int.from_bytes(digest[:16], "little")
     return np.random.Generator(np.random.Philox(key=key))
@@ -71,21 +73,23 @@ def scheme(replicates: int, looks: tuple[int, ...], question: PowerQuestion) -> 
     is_adjusted = question.positions_matter and adjusts(orders[: cycle(question.groups)], looks[0])
     positions = question.groups if is_adjusted else 1
     sides = tuple((groups.index(0), groups.index(1)) for groups in orders)
-    process = t_process(sides, positions, looks)
+    prior_df = 0 if isinstance(question.prior_df, UnsetType) else question.prior_df
+    process = t_process(sides, positions, looks, prior_df)
     alpha = question.alpha / question.comparisons
     selected_p: tuple[float, ...] = ()
     futility: tuple[float, ...] = ()
     difference_p: tuple[float, ...] = ()
     if question.claim == "not-worse":
         if replicates >= LEAST_EQUIVALENCE_PAIRS:
-            difference_bounds, bounds = find_bounds(sides, positions, looks, (alpha, 2.0 * alpha))
+            alphas = (alpha, 2.0 * alpha)
+            difference_bounds, bounds = find_bounds(sides, positions, looks, alphas, prior_df=prior_df)
             difference_p = _select_looks(process, looks, difference_bounds)
             selected_p = _select_looks(process, looks, bounds)
     elif replicates >= LEAST_PAIRS:
-        (bounds,) = find_bounds(sides, positions, looks, (alpha,))
+        (bounds,) = find_bounds(sides, positions, looks, (alpha,), prior_df=prior_df)
         selected_p = _select_looks(process, looks, bounds)
         if question.futility and len(looks) > 1:
-            bounds = futility_of(question.futility, sides, positions, looks).nominal_p
+            bounds = futility_of(question.futility, sides, positions, looks, prior_df).nominal_p
             futility = _select_looks(process, looks, bounds)
     return Scheme(
         replicates=replicates,

@@ -4,6 +4,10 @@ Let V_k be the differences of the first n_k pairs with position effects projecte
 and the least squares of `adjusted_difference` is the one-sample t in V_k. After a rotation within each step from look
 to look, a step adds one normal coordinate along tau's column and a chi-square for the other columns. So the
 distribution depends on only two numbers per look: the information on tau and the degrees of freedom.
+
+The moderated t of Smyth's model (`stats/moderated_variance.py`) is the same process with a chi-square more at the first
+look: given a comparison's variance, d0 s0^2 divided by it is a chi-square with d0 degrees of freedom, as if d0 further
+residuals were known from the start.
 """
 
 from __future__ import annotations
@@ -36,12 +40,12 @@ class Draws(msgspec.Struct, frozen=True, kw_only=True):
     rest: Floats
 
 
-def t_process(sides: Sides, positions: int, looks: Sequence[int]) -> TProcess:
+def t_process(sides: Sides, positions: int, looks: Sequence[int], prior_df: int = 0) -> TProcess:
     """Compute the information and the df at each look.
 
     `sides` has the positions (of a, of b) in each replicate. `positions` is the number of possible positions (1: no
     adjustment). `looks` are ascending numbers of replicates. A look is left out if no degree of freedom remains or tau
-    is aliased with position effects.
+    is aliased with position effects. `prior_df`: of moderated variances; 0: comparisons have their own.
     """
     kept_looks = []
     information = []
@@ -52,7 +56,7 @@ def t_process(sides: Sides, positions: int, looks: Sequence[int]) -> TProcess:
         if estimable(matrix) and df_left >= 1:
             kept_looks.append(look)
             information.append(1.0 / float(np.linalg.pinv(matrix.T @ matrix)[0, 0]))
-            df.append(df_left)
+            df.append(df_left + prior_df)
     return TProcess(looks=tuple(kept_looks), information=tuple(information), df=tuple(df))
 
 

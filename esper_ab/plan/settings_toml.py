@@ -83,6 +83,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         futility=0.0,
         claim="difference",
         guardrails=(),
+        variances="own",
     )
     tree = _settings(experiment)
     tree["record"] = {

@@ -14,6 +14,7 @@ from esper_ab.contracts.trainer import called
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.contracts.wording import counted, listed
 from esper_ab.design.design import rule
+from esper_ab.design.moderation import moderation_words
 from esper_ab.plan.devices import environments_per_device, runs_at_once, unused_gpus, where
 from esper_ab.plan.estimate import Estimate, duration
 from esper_ab.plan.kind import NotesKind
@@ -156,6 +157,9 @@ def _decides(plan: Plan) -> str:
         decision_words = f"Decides after {', '.join(looks)} or {last_look} seeds, at {alpha} in all; {margin}."
     if replicates < LEAST_EQUIVALENCE_PAIRS:
         decision_words += f" EQUIVALENT would need {LEAST_EQUIVALENCE_PAIRS} seeds."
+    if design.prior_df:
+        words = moderation_words(design.prior_df)
+        decision_words += f" {words[0].upper()}{words[1:]}."
     return decision_words
 
 

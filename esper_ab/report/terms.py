@@ -16,6 +16,7 @@ TERMS = {
     "outcome": "The one number of a run that the verdict rests on, declared before the first run.",
     "margin": "The smallest difference that would matter, named before the first run.",
     "extension": "More seeds than were planned; the rule is stricter then.",
+    "moderated": "The variance of a comparison is shrunk to the mean of those of all comparisons.",
     "futility": "A comparison stops early because a difference of the margin has become unlikely.",
     "held-out accuracy": "Accuracy on data that neither policies nor rewards can see.",
     "greedy": "The policy takes its most probable decision.",

@@ -26,6 +26,7 @@ from esper_ab.contracts.settings import (
     ProcessArithmetic,
     Settings,
     Spec,
+    Variances,
 )
 from esper_ab.contracts.trainer import TRAINER_PREFIX, check_reference
 
@@ -101,6 +102,8 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     early_stop: Annotated[bool, _EARLY_STOP] = True
     # Power at the margin that stopping for futility must keep; 0: no such stopping.
     futility: Annotated[Share, _ONE_LOOK] = 0.0
+    # moderated: each comparison's variance is shrunk to the mean of all (stats/moderated_variance.py).
+    variances: Annotated[Variances, Spec(same=True, later=True)] = "own"
     # No maximum: blocks of `seeds` are added until every comparison is decided.
     open_ended: Annotated[bool, _MANY_LOOKS] = False
 

@@ -11,6 +11,7 @@ import math
 
 import msgspec
 import numpy as np
+from msgspec import UNSET, UnsetType
 from numpy.typing import ArrayLike
 
 from esper_ab.stats.anytime_t import anytime_interval, log_evidence
@@ -29,6 +30,13 @@ class PositionEffect(msgspec.Struct, frozen=True, kw_only=True):
     high: float
 
 
+class PriorVariance(msgspec.Struct, frozen=True, kw_only=True):
+    """The common variance of several comparisons, towards which `moderated_variance` shrinks that of each."""
+
+    variance: float
+    df: int  # as which it counts
+
+
 class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
     """The estimate of tau with its t-test. Fields that need a standard deviation are None if it is 0 or unknown."""
 
@@ -37,11 +45,13 @@ class AdjustedDifference(msgspec.Struct, frozen=True, kw_only=True):
     sd: float | None  # of the residuals, per pair; 0.0 if nothing varies; if there is an sd but no t, see `degenerate`
     se: float | None  # of tau
     t: float | None
-    df: float  # pairs - columns of the design; 0 with too few pairs; for Welch's t, Satterthwaite's
+    df: float  # pairs - columns of the design; 0 with too few pairs; for Welch's t, Satterthwaite's; more with `prior`
     p: float | None  # two-sided
     information: float  # sd^2 / se^2: the number of pairs of a balanced plan with the same se
     positions: tuple[PositionEffect, ...]  # empty when not adjusted, or nothing varies
     name: str = ""  # "Welch's t"; "": a paired t
+    # With it, se, t, df and p are those of the moderated t, but sd is not; UNSET: they are the comparison's own.
+    prior: PriorVariance | UnsetType = UNSET
 
     @property
     def degenerate(self) -> bool:

@@ -22,11 +22,16 @@ def support(pairs: int, df: int, alpha: float) -> tuple[Floats, Floats]:
     Beyond the last t all samples are supported, because all differences have one sign. Given t, this depends only on
     the direction of the residuals, which is independent of the mean and the SD of the sample, hence of the true effect,
     and of all later pairs. Requires smallest_p(pairs) <= alpha. With `df` < `pairs` - 1, some of the differences'
-    variation is estimated effects of positions; residuals are still drawn in all directions.
+    variation is estimated effects of positions; residuals are still drawn in all directions. With `df` > `pairs` - 1,
+    a moderated t, the rest is the prior's, which the signs do not see.
     """
-    residuals = np.random.default_rng(pairs).standard_normal((_DIRECTIONS, pairs))
+    rng = np.random.default_rng(pairs)
+    residuals = rng.standard_normal((_DIRECTIONS, pairs))
     residuals -= residuals.mean(axis=1, keepdims=True)
-    residuals *= math.sqrt(df) / np.linalg.norm(residuals, axis=1, keepdims=True)
+    norms = np.linalg.norm(residuals, axis=1, keepdims=True)
+    if df >= pairs:
+        norms = np.sqrt(norms**2 + rng.chisquare(df - pairs + 1, (_DIRECTIONS, 1)))
+    residuals *= math.sqrt(df) / norms
     grid = np.linspace(0.0, math.sqrt(df * (pairs - 1)), _STEPS)
     shares = np.ones(_STEPS)
     for step, t in enumerate(grid[:-1]):

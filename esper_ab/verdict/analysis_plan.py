@@ -16,8 +16,8 @@ from msgspec import UNSET, UnsetType
 
 from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.errors import SettingName, UsageError
-from esper_ab.contracts.settings import Settings
-from esper_ab.design.check import LEAST_KEPT, check_looks
+from esper_ab.contracts.settings import Settings, Variances
+from esper_ab.design.check import LEAST_KEPT, check_looks, check_variances
 from esper_ab.design.design import (
     SEVERAL_LOOKS_FROM,
     Boundary,
@@ -28,6 +28,7 @@ from esper_ab.design.design import (
     default_looks,
     futility_of,
 )
+from esper_ab.design.moderation import moderation, prior_df_of
 from esper_ab.design.non_inferiority import NonInferiority, check_claim, non_inferiority_of
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.scale import MEAN, OF_MEAN, Scale
@@ -43,6 +44,7 @@ class Rule(Settings, frozen=True, kw_only=True):
     early_stop: bool = True
     futility: float = 0.0
     claim: Claim = "difference"
+    variances: Variances = "own"
 
 
 class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
@@ -117,7 +119,9 @@ def make_plan(
 
 def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale], rule: Rule) -> Design:
     """Make the design of all comparisons in every task of `scales` and, with several tasks, of their mean."""
+    compared_in_task = len(contrasts(groups, rule.control))
     _check_rule(groups, replicates, rule)
+    check_variances(rule.variances, compared_in_task)
     compared_pairs: list[Contrast] = []
     for scale in scales:
         compared_pairs += contrasts(groups, rule.control, scale.task)
@@ -127,15 +131,17 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
         overall_scale = OF_MEAN
     looks = rule.looks or default_looks(replicates, rule.claim)
     sides = ((0, 1),) * replicates
+    variances = moderation(rule.variances, compared_in_task)
+    prior_df = prior_df_of(variances)
     boundaries: tuple[Boundary, ...] = ()
     futility = None
     not_worse: NonInferiority | UnsetType = UNSET
     if replicates >= LEAST_PAIRS:
-        boundaries = boundaries_of(rule.alpha, len(compared_pairs), sides, 1, looks)
+        boundaries = boundaries_of(rule.alpha, len(compared_pairs), sides, 1, looks, prior_df)
         if rule.claim == "not-worse":
-            not_worse = non_inferiority_of(rule.alpha, len(compared_pairs), sides, 1, looks)
+            not_worse = non_inferiority_of(rule.alpha, len(compared_pairs), sides, 1, looks, prior_df)
         if rule.futility:
-            futility = futility_of(rule.futility, sides, 1, looks)
+            futility = futility_of(rule.futility, sides, 1, looks, prior_df)
     return Design(
         outcome_over="given",
         test="t",
@@ -153,6 +159,7 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
         futility=futility,
         worst=overall_scale.worst,
         not_worse=not_worse,
+        variances=variances,
     )
 
 

@@ -26,7 +26,7 @@ from esper_ab.verdict.grounds import Grounds, decide, decide_unaudited
 from esper_ab.verdict.guardrails import after_guardrails, guardrail_results
 from esper_ab.verdict.imputation import Imputed, imputed, limits_with_losses
 from esper_ab.verdict.inconclusive import Inconclusive
-from esper_ab.verdict.look import Effect, Look, effect_of
+from esper_ab.verdict.look import Effect, Look, effect_of, with_prior
 from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import Lost, Question
@@ -99,6 +99,8 @@ def _numbers(question: Question, data: Data, progress: ComparisonProgress, items
         alpha = last_look.alpha
     a, b = outcomes(used_data)
     effect = effect_of(question.design, used_data, items)
+    if last_look is not None:
+        effect = with_prior(effect, last_look.prior)
     binary = isinstance(effect, Proportions)
     plain_effect = None
     if used_data and paired and not binary:
@@ -129,7 +131,7 @@ def _numbers(question: Question, data: Data, progress: ComparisonProgress, items
 
 def _plain(design: Design, a: Floats, b: Floats, effect: Effect | None, level: float) -> PairedDifference:
     """Return the unadjusted paired t-test; the `effect` is that test already if it is adjusted for nothing."""
-    if isinstance(effect, AdjustedDifference) and not design.adjusted:
+    if isinstance(effect, AdjustedDifference) and not design.adjusted and not design.prior_df:
         return without_positions(effect, level)
     return paired_difference(a, b, level)
 

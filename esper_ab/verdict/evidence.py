@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
+from msgspec import UnsetType
 
 from esper_ab.contracts.wording import counted, n_pairs
 from esper_ab.design.design import Design
 from esper_ab.design.pairs_needed import PairsNeeded
+from esper_ab.stats.adjusted_difference import AdjustedDifference, PriorVariance
 from esper_ab.stats.equivalence import Equivalence
 from esper_ab.stats.exact_signs import BACKED_BY_SIGNS
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, unseen_rate
@@ -149,7 +151,15 @@ class Numbers:
         """Name of the deciding test of a planned look."""
         if self.effect and self.effect.name:
             return self.effect.name
-        return "adjusted paired t" if self.design.adjusted else "paired t"
+        test = "adjusted paired t" if self.design.adjusted else "paired t"
+        return test if self.prior is None else f"moderated {test}"
+
+    @property
+    def prior(self) -> PriorVariance | None:
+        """The prior of a moderated t; None if the test has the comparison's own variance."""
+        if not isinstance(self.effect, AdjustedDifference) or isinstance(self.effect.prior, UnsetType):
+            return None
+        return self.effect.prior
 
     def counted(self, pairs: int) -> str:
         """Format a number of pairs, as in "8 pairs"; for unpaired runs, all of which count, as in "5 and 40 runs".

@@ -30,6 +30,7 @@ from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import AskedItems, Question
 from esper_ab.verdict.rows import row_findings
 from esper_ab.verdict.scale import MEAN
+from esper_ab.verdict.shared_variance import refuse_items
 from esper_ab.verdict.task_improvement import task_improvements
 from esper_ab.verdict.trial_progress import asked_trials
 from esper_ab.verdict.tuning import Tuned, tune
@@ -111,10 +112,11 @@ def _named_as_planned(plan: AnalysisPlan, observations: Observations) -> Observa
 
 
 def _refuse_foreign(plan: AnalysisPlan, observations: Observations) -> None:
-    """Raise UsageError if the runs are unpaired, or none of them is in the plan."""
+    """Raise UsageError if the runs are unpaired or have items that the plan cannot use, or none is in the plan."""
     source = observations.source
     if not observations.pair_column:
         raise UsageError(f"{source}: a plan pairs runs by seed, so a column 'seed', 'pair' or 'replicate' is needed")
+    refuse_items(plan.design, observations)
     tasks = plan.cells or plan.tasks
     order = (*plan.choosing, *plan.replicates)
     if observations.rows.among(plan.groups, tasks, order).any():

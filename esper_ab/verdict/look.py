@@ -13,11 +13,12 @@ from msgspec import UNSET, UnsetType
 
 from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Design
-from esper_ab.stats.adjusted_difference import AdjustedDifference, adjusted_difference
+from esper_ab.stats.adjusted_difference import AdjustedDifference, PriorVariance, adjusted_difference
 from esper_ab.stats.exact_signs import BACKED_BY_SIGNS, signs_p
 from esper_ab.stats.floats import Floats
 from esper_ab.stats.item_difference import ItemDifference, item_difference
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
+from esper_ab.stats.moderated_variance import moderated
 from esper_ab.stats.pair import Data, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions, proportions
 from esper_ab.stats.score_test import score_difference
@@ -75,6 +76,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     futility_high: float | None = None
     futile: bool = False  # nothing else was decided, and the futility interval lies inside +-margin
     not_worse: NotWorse | UnsetType = UNSET  # in a plan that claims it; left out of others
+    prior: PriorVariance | UnsetType = UNSET  # of a moderated t; UNSET: the test has the comparison's own variance
 
     @property
     def non_inferiority(self) -> NotWorse | None:
@@ -142,28 +144,43 @@ def _is_confounded(design: Design, used_data: Data) -> bool:
     return not identified([{"a": (a,), "b": (b,)} for a, b in used_data.sides.tolist()])
 
 
-def take_look(design: Design, replicates: int, data: Data, n_open: int, items: ComparedItems | None = None) -> Look:
+def own_effect(design: Design, used_data: Data, items: ComparedItems | None = None) -> Effect | None:
+    """Return the effect with the comparison's own variance; None if it cannot be told from those of positions."""
+    return None if _is_confounded(design, used_data) else effect_of(design, used_data, items)
+
+
+def with_prior(effect: Effect | None, prior: PriorVariance | UnsetType) -> Effect | None:
+    """Return the effect with the moderated t, if there is a prior and the test is a t of pairs."""
+    if isinstance(prior, UnsetType) or not isinstance(effect, AdjustedDifference) or effect.name:
+        return effect
+    return moderated(effect, prior)
+
+
+def take_look(
+    design: Design,
+    replicates: int,
+    data: Data,
+    n_open: int,
+    items: ComparedItems | None = None,
+    prior: PriorVariance | UnsetType = UNSET,
+) -> Look:
     """Test the pairs of the first `replicates` replicates, with the scores `items` below them, at the bounds.
 
-    `n_open` comparisons share alpha.
+    `n_open` comparisons share alpha. `prior`: the variance that they share.
     """
     used_data = before(data, replicates)
-    effect = None if _is_confounded(design, used_data) else effect_of(design, used_data, items)
+    effect = with_prior(own_effect(design, used_data, items), prior)
     pairs = len(used_data)
     sample = sample_of(effect, pairs, items)
     alpha = design.alpha / n_open
     margin = design.margin
     least_pairs = least_small(design, replicates, sample, items)
-    anytime = design.anytime_after is not None and replicates > design.anytime_after
-    if anytime:
-        tested_effect = _anytime(design, effect, n_open)
-    else:
-        tested_effect = _planned(design, replicates, effect, n_open)
+    tested_effect = _tested(design, replicates, effect, n_open)
     low, high = _limits(tested_effect.repeated)
     simultaneous_low, simultaneous_high = _limits(tested_effect.simultaneous)
     equivalence_low, equivalence_high = _limits(tested_effect.equivalence)
     excludes_zero = low is not None and high is not None and (low > 0.0 or high < 0.0)
-    is_crossing = excludes_zero and (anytime or _backed(used_data, effect, alpha))
+    is_crossing = excludes_zero and (tested_effect.bound_e is not None or _backed(used_data, effect, alpha))
     is_within = _small(pairs, tested_effect.equivalence, margin, least_pairs)
     look = Look(
         replicates=replicates,
@@ -184,13 +201,21 @@ def take_look(design: Design, replicates: int, data: Data, n_open: int, items: C
         equivalence_low=equivalence_low,
         equivalence_high=equivalence_high,
         equivalent=is_within and not tested_effect.reached,
+        prior=effect.prior if isinstance(effect, AdjustedDifference) else UNSET,
     )
+    return _add_further_tests(look, design, effect, tested_effect, enough=sample.suffices)
+
+
+def _add_further_tests(
+    look: Look, design: Design, effect: Effect | None, tested_effect: _Tested, *, enough: bool
+) -> Look:
+    """Return the look with the tests that only some designs have: of NOT WORSE, or of a stop for futility."""
     if design.non_inferiority is not None:
-        return _add_not_worse(look, design, effect, tested_effect, enough=sample.suffices)
-    if anytime or design.futility is None:
+        return _add_not_worse(look, design, effect, tested_effect, enough=enough)
+    if look.bound_e is not None or design.futility is None:
         return look
-    stop = design.futility.nominal_p[design.looks.index(replicates)]
-    return _add_futility(look, effect, stop, margin) if stop else look
+    stop = design.futility.nominal_p[design.looks.index(look.replicates)]
+    return _add_futility(look, effect, stop, design.margin) if stop else look
 
 
 def _limits(interval: Interval) -> tuple[float | None, float | None]:
@@ -211,6 +236,13 @@ def _backed(used_data: Data, effect: Effect | None, alpha: float) -> bool:
     position_effects = [means.get(a, 0.0) - means.get(b, 0.0) for a, b in used_data.sides.tolist()]
     p = float(signs_p(used_data.differences - position_effects))
     return p <= alpha or smallest_p(len(used_data)) > alpha
+
+
+def _tested(design: Design, replicates: int, effect: Effect | None, n_open: int) -> _Tested:
+    """Test at the bounds that hold after `replicates` replicates."""
+    if design.anytime_after is not None and replicates > design.anytime_after:
+        return _anytime(design, effect, n_open)
+    return _planned(design, replicates, effect, n_open)
 
 
 def _planned(design: Design, replicates: int, effect: Effect | None, n_open: int) -> _Tested:

@@ -17,8 +17,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET
 
 from esper_ab.design.design import Contrast, Design
+from esper_ab.stats.adjusted_difference import PriorVariance
 from esper_ab.stats.pair import NO_PAIRS, Data, Pairs, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.compared_items import ComparedItems
@@ -29,6 +31,7 @@ from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.pairing import Pairing, leading_complete, pair_explored, pair_up, sampled
 from esper_ab.verdict.question import Lost
 from esper_ab.verdict.runs import Runs
+from esper_ab.verdict.shared_variance import priors_at
 
 LookDecision = Literal["open", "crossed", "not-worse", "equivalent", "futile"]
 
@@ -137,21 +140,22 @@ def progress_after(
     states = {}
     for contrast in design.comparisons:
         contrast_design = own_designs[contrast] if own_designs else design
-        states[contrast] = _State(design=contrast_design, data=data.get(contrast, NO_PAIRS))
+        states[contrast] = _State(task=contrast.task, design=contrast_design, data=data.get(contrast, NO_PAIRS))
     for replicates in _looks_between(design, 0, complete):
         _take_look_at_each(design, replicates, list(states.values()))
     return _progress(design, states, complete)
 
 
 def retake_look(design: Design, look: Look, data: Data, items: ComparedItems | None) -> Look:
-    """Take `look` again with different runs, at the same bounds."""
-    return take_look(design, look.replicates, data, round(design.alpha / look.alpha), items)
+    """Take `look` again with different runs, at the same bounds and with the same prior."""
+    return take_look(design, look.replicates, data, round(design.alpha / look.alpha), items, look.prior)
 
 
 @dataclass
 class _State:
     """State of one comparison between two looks."""
 
+    task: str
     design: Design  # of the experiment, with the margin and the outcome of this comparison
     data: Data
     items: ComparedItems | None = None
@@ -173,6 +177,7 @@ def _look_while_ready(
     states = {}
     for contrast, pairing in pairings.items():
         states[contrast] = _State(
+            task=contrast.task,
             design=plan.design_of(contrast),
             data=pairing.pairs,
             items=pairing.items,
@@ -216,18 +221,15 @@ def _looks_between(design: Design, complete_replicates: int, last_replicates: in
 
 def _take_look_at_each(design: Design, replicates: int, states: Sequence[_State]) -> None:
     """Take one look at every comparison that still takes part."""
+    priors = priors_at(design, replicates, states)
     n_open = sum(not state.passed_on for state in states)
     undecided_states = [state for state in states if _may_cross(design, state)]
     if not design.early_stop:
         for state in states:
             if not _may_cross(design, state):
-                state.looks.append(
-                    take_look(state.design, replicates, state.data, state.shares_at_decision, state.items)
-                )
+                state.looks.append(_take_look(state, replicates, state.shares_at_decision, priors))
     while True:
-        taken_looks = [
-            (state, take_look(state.design, replicates, state.data, n_open, state.items)) for state in undecided_states
-        ]
+        taken_looks = [(state, _take_look(state, replicates, n_open, priors)) for state in undecided_states]
         crossing = [(state, look) for state, look in taken_looks if look.crossed and not _waits(state, look)]
         if not crossing:
             break
@@ -269,6 +271,11 @@ def _waits(state: _State, look: Look) -> bool:
 def _may_cross(design: Design, state: _State) -> bool:
     """True if a further look may show a difference: of an open comparison, or of a group that is not worse so far."""
     return state.decision == "open" or (state.decision == "not-worse" and not design.early_stop)
+
+
+def _take_look(state: _State, replicates: int, n_open: int, priors: Mapping[str, PriorVariance]) -> Look:
+    """Take one look at one comparison. `priors`: by task."""
+    return take_look(state.design, replicates, state.data, n_open, state.items, priors.get(state.task, UNSET))
 
 
 def _decide(state: _State, look: Look, decision: LookDecision, n_open: int) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import msgspec
+from msgspec import UnsetType
 
 from esper_ab.design.design import EXTENSION_STRICTNESS
 from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smallest_resolvable
@@ -16,17 +18,29 @@ from esper_ab.verdict.look import Effect
 from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.question import Question
 
-Spread = tuple[float, int, int]  # SD of pair differences in a balanced plan, its df, columns of the design
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedSpread:
+    """The spread of pair differences in a balanced plan."""
+
+    sd: float
+    df: int  # of `sd`
+    planned_columns: int  # pairs less degrees of freedom of a planned look; below 1 if variances are moderated
+    columns: int  # of the design: pairs less degrees of freedom of a t with the comparison's own variance
 
 
-def spread(effect: Effect | None) -> Spread | None:
-    """Return the SD of pair differences in a balanced plan, its degrees of freedom, and the columns of the design.
-
-    Returns None if the effect does not come from a paired t-test, or if it has no standard error.
-    """
+def spread(effect: Effect | None) -> ObservedSpread | None:
+    """Return the spread; None if the effect does not come from a paired t-test, or if it has no standard error."""
     if not isinstance(effect, AdjustedDifference) or effect.se is None or effect.name:
         return None
-    return effect.se * math.sqrt(effect.pairs), int(effect.df), effect.pairs - int(effect.df)
+    df = int(effect.df)
+    prior_df = 0 if isinstance(effect.prior, UnsetType) else effect.prior.df
+    return ObservedSpread(
+        sd=effect.se * math.sqrt(effect.pairs),
+        df=df,
+        planned_columns=effect.pairs - df,
+        columns=effect.pairs - df + prior_df,
+    )
 
 
 def extendable(question: Question, progress: ComparisonProgress) -> bool:
@@ -34,38 +48,39 @@ def extendable(question: Question, progress: ComparisonProgress) -> bool:
     return question.recorded and progress.decision == "open"
 
 
-def needed_here(question: Question, progress: ComparisonProgress, observed_spread: Spread) -> PairsNeeded:
+def needed_here(question: Question, progress: ComparisonProgress, observed_spread: ObservedSpread) -> PairsNeeded:
     """Return how many pairs the margin needs in this plan or, if it is too small, in an extension, where possible."""
-    sd, df, columns = observed_spread
     design = question.design
     bound = _bound(question, progress)
-    extension_need = _raised_need(question, sd, df, bound, columns)
+    extension_need = _raised_need(question, observed_spread, bound)
     if callable(bound) or extension_need.pairs <= question.planned:
         return extension_need
     if not design.boundaries or not extendable(question, progress):
         return extension_need  # no extension is possible: the pairs of a longer plan
     evidence = EXTENSION_STRICTNESS / _share_of_alpha(question, progress)
-    return _raised_need(question, sd, df, lambda pairs: _anytime_p(pairs, evidence), columns)
+    return _raised_need(question, observed_spread, lambda pairs: _anytime_p(pairs, evidence))
 
 
-def needed_anew(question: Question, progress: ComparisonProgress, observed_spread: Spread) -> PairsNeeded | None:
+def needed_anew(
+    question: Question, progress: ComparisonProgress, observed_spread: ObservedSpread
+) -> PairsNeeded | None:
     """Return how many pairs a new plan with about the same last bound as this plan needs to detect the margin.
 
     Returns None unless this plan has looks.
     """
     if not question.design.boundaries:
         return None
-    sd, df, columns = observed_spread
-    return _raised_need(question, sd, df, _planned_bound(question, progress), columns)
+    return _raised_need(question, observed_spread, _planned_bound(question, progress))
 
 
-def _raised_need(question: Question, sd: float, df: int, bound: PBound, columns: int) -> PairsNeeded:
+def _raised_need(question: Question, observed_spread: ObservedSpread, bound: PBound) -> PairsNeeded:
     """Return the pairs that the margin needs, which are at least those that the plan's claim needs.
 
     Where nothing differs, a group is shown to be not worse exactly as often as a true difference of the margin is
-    found by a two-sided test with twice the bound.
+    found by a two-sided test with twice the bound. Only planned looks, whose `bound` is a number, moderate variances.
     """
-    need = pairs_needed(sd, df, question.design.margin, bound, columns)
+    columns = observed_spread.columns if callable(bound) else observed_spread.planned_columns
+    need = pairs_needed(observed_spread.sd, observed_spread.df, question.design.margin, bound, columns)
     least_pairs = _least_pairs(question)
     return msgspec.structs.replace(
         need,
@@ -83,18 +98,19 @@ def _least_pairs(question: Question) -> int:
 
 
 def smallest_difference(
-    question: Question, progress: ComparisonProgress, observed_spread: Spread, most_pairs: int
+    question: Question, progress: ComparisonProgress, observed_spread: ObservedSpread, most_pairs: int
 ) -> float | None:
     """Return the smallest difference that `most_pairs` pairs detect with 80 % power; None if there is no such
     difference.
     """
     if most_pairs < _least_pairs(question):
         return None
-    sd, _, columns = observed_spread
     bound = _bound(question, progress)
     if callable(bound):
-        return smallest_resolvable(sd, most_pairs, bound(most_pairs), columns, signed=False)
-    return smallest_resolvable(sd, most_pairs, bound, columns, signed=True)
+        return smallest_resolvable(
+            observed_spread.sd, most_pairs, bound(most_pairs), observed_spread.columns, signed=False
+        )
+    return smallest_resolvable(observed_spread.sd, most_pairs, bound, observed_spread.planned_columns, signed=True)
 
 
 def _bound(question: Question, progress: ComparisonProgress) -> PBound:

@@ -8,6 +8,7 @@ from esper_ab.contracts.wording import capital, n_pairs, named
 from esper_ab.design.design import Design
 from esper_ab.report.content import Content
 from esper_ab.report.document import Card
+from esper_ab.report.tables.moderation import shared_sd, test_name
 from esper_ab.report.tables.table import NONE, Table, number, signed, span
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.proportions import Proportions
@@ -163,14 +164,14 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
         counts = f"{effect.ones_a} of {effect.runs_a} against {effect.ones_b} of {effect.runs_b} {rows}"
         yield effect.name, f"{counts} at {effect.one:g}, p {p_text(effect.p)}"
     elif effect is not None and effect.t is not None and effect.p is not None:
-        test_words = "t, adjusted for device and order" if design.adjusted else "t, paired"
         noun = "degree" if effect.df == 1 else "degrees"
         degrees = f"{round(effect.df, 1):g} {noun} of freedom"
-        yield effect.name or test_words, f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
+        yield effect.name or test_name(comparison), f"t = {effect.t:.2f} with {degrees}, p {p_text(effect.p)}"
     if not isinstance(effect, AdjustedDifference):
         return
     if effect.sd is not None:
         yield "SD of the differences", design.size(effect.sd)
+    yield from shared_sd(comparison)
     for position in effect.positions:
         interval = f"95 % interval {span(position.low, position.high, design.digits)}"
         yield f"order {position.position} against 0", f"{design.difference(position.mean)}, {interval}"

@@ -95,3 +95,15 @@ def test_a_plan_of_five_seeds_has_no_chances(tmp_path):
     part = make_part(tmp_path, 3.5, seeds=5)
     assert chances(part) == []
     assert power_line(part) == ""
+
+
+def test_the_whole_plan_of_six_groups_says_what_moderated_variances_would_save(tmp_path):
+    groups = tuple(requests.group(name) for name in "abcdef")
+    part = make_part(tmp_path, None, seeds=10, groups=groups)
+    sentence = (
+        "--variances moderated, which shares the variances of the 15 comparisons, would find the same differences"
+    )
+    assert sentence in " ".join(whole_plan(part).split())
+    assert "--variances" not in power_line(part)
+    unpaired = make_part(tmp_path, None, seeds=10, groups=groups, unpaired=True)
+    assert "--variances" not in whole_plan(unpaired)

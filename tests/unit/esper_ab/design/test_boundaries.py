@@ -16,7 +16,8 @@ PATHS = 400_000
 
 
 def compute_boundaries(sides, positions, looks, alphas, rng_seed=7, paths=PATHS):
-    return nominal_p(sides[: looks[-1]], positions, looks, alphas, np.random.default_rng(rng_seed), paths)
+    process = t_process(sides[: looks[-1]], positions, looks)
+    return nominal_p(process, looks, alphas, np.random.default_rng(rng_seed), paths)
 
 
 def test_the_spending_function_has_the_published_values():
@@ -121,7 +122,8 @@ def test_bounds_do_not_depend_on_the_cache():
 def test_bounds_for_many_pairs_equal_those_published_for_gsdesign(shares, published_z):
     """Lan-DeMets spending after O'Brien-Fleming at equal steps, one-sided 0.025, z: sfLDOF of gsDesign."""
     looks = tuple(round(600 * share) for share in shares)
-    (bound_p,) = nominal_p([(0, 1)] * 600, 1, looks, (0.05,), np.random.default_rng(3), paths=400_000)
+    process = t_process([(0, 1)] * 600, 1, looks)
+    (bound_p,) = nominal_p(process, looks, (0.05,), np.random.default_rng(3), paths=400_000)
     assert stats.norm.isf(np.array(bound_p) / 2.0) == pytest.approx(published_z, abs=0.02)
 
 
@@ -140,7 +142,8 @@ def test_futility_bounds_for_many_pairs_equal_those_of_gsdesign(shares, lower_bo
     if shares == GSDESIGN[0][0]:
         assert [beta_spent(0.1, share) for share in shares] == pytest.approx(spent_beta, abs=1e-4)
     looks = (*(round(1200 * share) for share in shares), 1200)
-    futility_bounds = futility_p([(0, 1)] * 1200, 1, looks, spent_beta, np.random.default_rng(3), paths=400_000)
+    process = t_process([(0, 1)] * 1200, 1, looks)
+    futility_bounds = futility_p(process, looks, spent_beta, np.random.default_rng(3), paths=400_000)
     assert futility_bounds[-1] == 0.0
     expected = [bound - drift * share**0.5 for bound, share in zip(lower_bounds, shares, strict=True)]
     assert stats.norm.ppf(futility_bounds[:-1]) == pytest.approx(expected, abs=0.02)
@@ -153,8 +156,8 @@ def test_futility_stops_miss_a_difference_of_the_margin_as_often_as_declared(pos
     beta = 0.2
     paths = 400_000
     planned_beta = [beta_spent(beta, look / 20) for look in looks[:-1]]
-    futility_bounds = futility_p(ALTERNATING[:20], positions, looks, planned_beta, np.random.default_rng(3))
     process = t_process(ALTERNATING, positions, looks)
+    futility_bounds = futility_p(process, looks, planned_beta, np.random.default_rng(3))
     t = t_values(process, draw(process, paths, np.random.default_rng(5)))
     below = t <= -stats.t.isf(np.array(futility_bounds), process.df)[:, None]
     stopped = np.logical_or.accumulate(below, axis=0).mean(axis=1)

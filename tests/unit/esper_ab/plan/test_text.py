@@ -113,6 +113,13 @@ def test_the_plan_text_states_looks_and_error_rate(changes: dict[str, object], l
     assert short_lines(msgspec.structs.replace(plan, design=design), this_machine)[2] == line
 
 
+def test_a_plan_with_moderated_variances_says_so_in_the_line_on_its_decision() -> None:
+    assert plan_lines("abc", variances="moderated")[2].endswith(
+        " Variances are moderated: that of each comparison is shrunk to the mean of all, which counts as 2 degrees of "
+        "freedom."
+    )
+
+
 @pytest.mark.parametrize(
     ("changes", "start"),
     [
