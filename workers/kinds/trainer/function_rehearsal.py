@@ -102,12 +102,7 @@ def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing,
             doing=doing,
             limits=limits,
         )
-        on_cpu = words.device_word(pins_of(question)) == "cpu"
-        with ThreadPoolExecutor(_AT_ONCE if on_cpu else 1) as pool:
-            first_call = pool.submit(function.call, 0, "a seed")
-            same_call = pool.submit(function.call, 0, "the same seed again")
-            other_call = pool.submit(function.call, 1, "another seed")
-            first_run, repeated_run, other_run = (part.result() for part in (first_call, same_call, other_call))
+        first_run, repeated_run, other_run = _call_three_times(function)
         seeds, repeats = _alike(
             [first_run.numbers, other_run.numbers], [first_run.numbers, repeated_run.numbers], function.name
         )
@@ -142,6 +137,16 @@ def rehearse_function(question: TrainerQuestion, measure: Measure, doing: Doing,
         ended_early=tried.ended_early,
         not_started=tried.not_started,
     )
+
+
+def _call_three_times(function: _Function) -> tuple[_Rehearsed, _Rehearsed, _Rehearsed]:
+    """Call the function with a seed, with the same one again and with another one."""
+    on_cpu = words.device_word(pins_of(function.question)) == "cpu"
+    with ThreadPoolExecutor(_AT_ONCE if on_cpu else 1) as pool:
+        first_call = pool.submit(function.call, 0, "a seed")
+        same_call = pool.submit(function.call, 0, "the same seed again")
+        other_call = pool.submit(function.call, 1, "another seed")
+        return first_call.result(), same_call.result(), other_call.result()
 
 
 def _try_other_groups(function: _Function, settings: Mapping[str, Settings], measure: Measure) -> TriedGroups:
