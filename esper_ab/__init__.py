@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from esper_ab.api.auditing_rewards import audit_rewards
     from esper_ab.api.builder import create_experiment
+    from esper_ab.api.comparing import ComparedExperiments, compare_experiments
     from esper_ab.api.declared import ABExperiment, ABVariant
     from esper_ab.api.external import OutcomeVerdicts, compare_outcomes, design_comparison, judge_outcomes
     from esper_ab.api.loaded import LoadedExperiment, load_experiment
@@ -22,6 +23,7 @@ __version__ = "0.5.0"
 __all__ = [
     "ABExperiment",
     "ABVariant",
+    "ComparedExperiments",
     "LoadedExperiment",
     "OutcomeVerdicts",
     "Results",
@@ -29,6 +31,7 @@ __all__ = [
     "TrainerSettings",
     "UsageError",
     "audit_rewards",
+    "compare_experiments",
     "compare_outcomes",
     "compare_training",
     "create_experiment",
@@ -43,6 +46,8 @@ __all__ = [
 _HOMES = {
     "ABExperiment": "esper_ab.api.declared",
     "ABVariant": "esper_ab.api.declared",
+    "ComparedExperiments": "esper_ab.api.comparing",
+    "compare_experiments": "esper_ab.api.comparing",
     "compare_outcomes": "esper_ab.api.external",
     "design_comparison": "esper_ab.api.external",
     "judge_outcomes": "esper_ab.api.external",

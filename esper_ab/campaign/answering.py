@@ -21,6 +21,7 @@ from esper_ab.report.build import Report, build_report, printed
 from esper_ab.verdict.requirement import Requirement, parse_requirement, require
 
 if TYPE_CHECKING:
+    from esper_ab.journal.fold import History
     from esper_ab.verdict.comparison import Comparison
 
 Form = Literal["brief", "text", "whole", "md", "json"]  # the verdict, one screen, everything, Markdown, JSON
@@ -47,8 +48,31 @@ def write_answer(directory: Path, form: Form) -> WrittenAnswer:
         groups=history.groups,
         contrasts=history.design.comparisons,
         comparisons=report.content.comparisons,
-        text=printed(report, form),
+        text=printed(report, form, () if form in _STORED else _with_earlier(directory, history)),
     )
+
+
+def _with_earlier(directory: Path, history: History) -> tuple[str, ...]:
+    """Return a sentence per comparison on this experiment and those that it replicates.
+
+    Return () if it replicates none, or if one of them is not beside its directory, has not ended, or asks another
+    question by now; `compare` says which.
+    """
+    if not history.plan.earlier:
+        return ()
+    # Imported here, because they need scipy, and most experiments replicate none.
+    from esper_ab.readers.earlier import with_earlier
+    from esper_ab.readers.same_question import same_question
+    from esper_ab.report.confirmation import confirmations
+    from esper_ab.report.together import together
+
+    sources = with_earlier(directory, history)
+    if not sources:
+        return ()
+    try:
+        return confirmations(together(same_question(sources)))
+    except UsageError:
+        return ()
 
 
 def write_report(experiment_dir: Path) -> Report:

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PriorResults:
-    """Results of `calibrate` and `growth rewards` that become part of a plan."""
+    """Results of `calibrate`, `growth rewards` and of an experiment launched again, which become part of a plan."""
 
     calibration: Calibration | None = None
     reward_audit: RewardAudit | None = None
+    original: Plan | None = None  # of the experiment whose settings are launched again
 
     @property
     def noise(self) -> EvaluationNoise | None:

@@ -14,6 +14,7 @@ from esper_ab.control.preflight import expected_bytes
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.plan import Plan
+from esper_ab.plan.pooling import declared
 from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import settings_of
@@ -81,4 +82,7 @@ def _plan_on_devices(
     if prior_results.reward_audit is not None:
         reward_audit, coverage_notes = belonging(prior_results.reward_audit, experiment, machine)
         remarks += coverage_notes
-    return make_plan(experiment, machine, remarks=remarks, run_sd=run_sd, reward_audit=reward_audit)
+    plan, cost = make_plan(experiment, machine, remarks=remarks, run_sd=run_sd, reward_audit=reward_audit)
+    if prior_results.original is not None:
+        plan = declared(plan, prior_results.original)
+    return plan, cost

@@ -11,6 +11,7 @@ import msgspec
 
 from esper_ab.api.requested import DeclaredExperiment
 from esper_ab.campaign.campaign import Campaign, PriorResults
+from esper_ab.campaign.replicated import plan_beside
 from esper_ab.campaign.reward_audit import load_reward_audit
 from esper_ab.commands._launch_flags import LaunchFlags
 from esper_ab.commands._launcher_flags import read_launcher_flags
@@ -108,7 +109,7 @@ def _refuse_files_of_one_task(flags: LaunchFlags, parts: int) -> None:
 
 
 def _prior_results(flags: LaunchFlags) -> PriorResults:
-    """Load the files of --calibration and --reward-audit, if given."""
+    """Load the files of --calibration and --reward-audit, if given, and the plan of an experiment launched again."""
     calibration = None
     reward_audit = None
     if flags.calibration is not None:
@@ -117,7 +118,10 @@ def _prior_results(flags: LaunchFlags) -> PriorResults:
         calibration = load_calibration(flags.calibration)
     if flags.reward_audit is not None:
         reward_audit = load_reward_audit(flags.reward_audit)
-    return PriorResults(calibration=calibration, reward_audit=reward_audit)
+    original = None
+    if flags.what is not None and Path(flags.what).suffix == ".toml":
+        original = plan_beside(Path(flags.what))
+    return PriorResults(calibration=calibration, reward_audit=reward_audit, original=original)
 
 
 def _checked_tracking(flags: LaunchFlags, declared_tracking: Tracking) -> Tracking:

@@ -1,4 +1,4 @@
-"""`esper-ab compare`: compare groups across experiments; exploratory."""
+"""`esper-ab compare`: what several experiments say together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._external import external_options, printed, status_of
-from esper_ab.commands._parameters import json_flag
+from esper_ab.commands._parameters import PATH, json_flag, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import typeable
 
@@ -25,60 +25,83 @@ if TYPE_CHECKING:
     "esper-ab compare experiments/ONE experiments/OTHER --json",
 )
 @click.argument("folders", metavar="EXPERIMENT EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
-@external_options("control", "alpha", "scores", "figure", "verbose")
+@external_options("control", "alpha", "scores", "figure")
+@valued("--page", "FILE.html", "With different rng seeds: write the answer as a page; replaces a file.", type=PATH)
+@external_options("verbose")
 @json_flag
 @click.pass_context
 def command(
-    context: click.Context, /, folders: tuple[Path, ...], control: str, alpha: float, scores: str, **output: Any
+    context: click.Context,
+    /,
+    folders: tuple[Path, ...],
+    control: str,
+    alpha: float,
+    scores: str,
+    page: Path | None,
+    **output: Any,
 ) -> int:
-    """Compare the groups of several experiment directories; exploratory.
+    """Compare the groups of several experiment directories, or join experiments of one question.
 
-    The experiments must have the same task, budget, outcome, margin, arithmetic, code, versions and rng seed;
+    With one rng seed, the experiments must have the same task, budget, outcome, margin, arithmetic, code and versions;
     otherwise the command exits with status 2 and lists the differences. Groups with equal settings count as one group,
     and their records must be equal. Runs with the same seed form a pair.
 
-    If only the rng seed differs, the experiments replicate each other: the verdict of each is shown beside the others.
+    With different rng seeds, they must have the same groups, task and outcome. Those of one plan are pooled as one
+    larger experiment; those of different plans stand side by side, from three on with their random-effects mean.
     """
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import with_scores
     from esper_ab.readers.compared import compare_sources, read_sources
-    from esper_ab.readers.replications import are_replications
+    from esper_ab.readers.same_question import on_other_seeds
     from esper_ab.readers.scales import read_by_task
     from esper_ab.verdict.analysis_plan import Rule
 
     sources = read_sources(folders)
-    if are_replications(sources):
-        _refuse(context, "control", "alpha", "scores", "figure")
-        return _show_replications(sources, json=output["json"], verbose=output["verbose"])
+    if on_other_seeds(sources):
+        _refuse(context, "control", "alpha", "scores")
+        return _show_together(sources, page=page, **output)
+    if page is not None:
+        raise UsageError("--page is for experiments with different rng seeds; these have one, so use --figure FILE.svg")
     verdicts = compare_sources(sources, Rule(control=control, alpha=alpha))
     click.echo(printed(with_scores(verdicts, read_by_task(scores)), **output), nl=False)
     return status_of(verdicts.comparisons)
 
 
 def _refuse(context: click.Context, *names: str) -> None:
-    """Raise UsageError if a flag is given that replications have no use for."""
+    """Raise UsageError if a flag is given that experiments on different rng seeds have no use for."""
     for name in names:
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             raise UsageError(
-                f"--{name} is not for replications (these experiments differ only in their rng seed), because each is "
-                "judged by its own plan"
+                f"--{name} is not for experiments with different rng seeds: each is judged by its own plan, and all "
+                "together by the rule of their plan"
             )
 
 
-def _show_replications(sources: Sequence[Source], *, json: bool, verbose: bool) -> int:
-    """Print the verdicts of experiments that replicate each other, as JSON or text, and return the exit status."""
-    from esper_ab.readers.replications import remarks  # with scipy
-    from esper_ab.report.content import content
+def _show_together(
+    sources: Sequence[Source], *, figure: Path | None, page: Path | None, json: bool, verbose: bool
+) -> int:
+    """Print what experiments of one question say together, as JSON or text, and return the exit status."""
+    from esper_ab.readers.same_question import same_question  # with scipy
     from esper_ab.report.replications import replications_json, replications_report
     from esper_ab.report.text import render_text
+    from esper_ab.report.together import together
 
-    experiments = [(name, content(history, place=name)) for name, history in sources]
-    differences = remarks(sources)
+    answer = together(same_question(sources))
+    if figure is not None:
+        from esper_ab.report.figures.external import write_figure  # with matplotlib
+        from esper_ab.report.figures.forest import forest_figure
+
+        write_figure(forest_figure(answer), figure)
+    if page is not None:
+        from esper_ab.contracts.files_below import write_below
+        from esper_ab.report.page import render_page  # with matplotlib
+
+        write_below(page.parent, page.name, render_page(replications_report(answer)).encode())
     if json:
-        click.echo(replications_json(experiments, differences))
+        click.echo(replications_json(answer))
     else:
-        click.echo(typeable(render_text(replications_report(experiments, differences), in_full=verbose)), nl=False)
+        click.echo(typeable(render_text(replications_report(answer), in_full=verbose)), nl=False)
     comparisons: list[Comparison] = []
-    for _, item in experiments:
+    for _, item in answer.experiments:
         comparisons += item.comparisons
     return status_of(comparisons)

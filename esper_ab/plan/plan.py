@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET, UnsetType
+
 from esper_ab.contracts.records import Count, Index, Number, Seconds, Sha256
 from esper_ab.contracts.reward_audit import RewardAudit
-from esper_ab.contracts.settings import Settings
+from esper_ab.contracts.settings import NonNegativeInt, Settings
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.contracts.worker_order import Lane, RunSpec
 from esper_ab.design.design import Design
@@ -17,6 +19,14 @@ class Block(Settings, frozen=True, kw_only=True):
 
     replicate: Index
     runs: tuple[RunSpec, ...]  # in start order; ref.device names the lane
+
+
+class EarlierExperiment(Settings, frozen=True, kw_only=True):
+    """An experiment of the same plan on another rng seed, with which a replication is pooled; declared before it."""
+
+    name: str
+    digest: Sha256  # of its plan
+    rng_seed: NonNegativeInt
 
 
 class Plan(Settings, frozen=True, kw_only=True):
@@ -39,6 +49,13 @@ class Plan(Settings, frozen=True, kw_only=True):
     trainer: TrainerFacts | None = None  # results of rehearsing the user's trainer
     reward_audit: RewardAudit | None = None  # of the groups' rewards, if the experiment includes one
     carries: bool = False  # whether the task's environments carry state from one reset to the next
+    # If it replicates an experiment: that one, and those with which that one is pooled. Left out of other plans.
+    pooled_with: tuple[EarlierExperiment, ...] | UnsetType = UNSET
+
+    @property
+    def earlier(self) -> tuple[EarlierExperiment, ...]:
+        """The experiments with which this one is pooled; () unless it replicates one."""
+        return () if isinstance(self.pooled_with, UnsetType) else self.pooled_with
 
     @property
     def is_confounded(self) -> bool:

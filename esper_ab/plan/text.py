@@ -19,6 +19,7 @@ from esper_ab.plan.devices import environments_per_device, runs_at_once, unused_
 from esper_ab.plan.estimate import Estimate, duration
 from esper_ab.plan.kind import NotesKind
 from esper_ab.plan.plan import Plan
+from esper_ab.plan.pooling import pooling_words
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 
 _BLOCKS_SHOWN = 12
@@ -74,6 +75,7 @@ def short_text(
         question(plan),
         f"{runs}, {devices} {_cost(plan, estimate)}",
         _decides(plan),
+        pooling_words(plan),
         power,
         _window(plan),
         _guardrails(plan),
@@ -224,6 +226,8 @@ def _design(plan: Plan) -> Iterator[str]:
     yield f"rule: {rule(design)}"
     if design.guards is not None:
         yield _guardrails(plan)
+    if plan.earlier:
+        yield pooling_words(plan)
     if design.worst is not None:
         yield f"lost runs of the group that looks better count as {design.value(design.worst)}"
 

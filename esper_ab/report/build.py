@@ -6,7 +6,7 @@ If the journal has no end, these files also state whether a process still works 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
 from esper_ab.contracts.files_below import write_below
 from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.visible import visible_line
 from esper_ab.journal.load import load
 
 if TYPE_CHECKING:
@@ -72,10 +73,13 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def printed(report: Report, form: str) -> str:
-    """Return the command's output as "brief", "text" (one screen), "whole", "md" (Markdown, in no file) or "json"."""
+def printed(report: Report, form: str, closing: Sequence[str] = ()) -> str:
+    """Return the command's output as "brief", "text" (one screen), "whole", "md" (Markdown, in no file) or "json".
+
+    `closing`: sentences that end an answer on the screen. They are in no file, because they rest on other journals.
+    """
     if form == "text":
-        return report.text.rstrip()
+        return ended_by(report.text.rstrip(), closing)
     if form == "json":
         return read_regular(report.experiment_dir / VERDICT).decode().strip()
     from esper_ab.report.experiment import render_brief  # with the rest of the report, as above
@@ -85,7 +89,14 @@ def printed(report: Report, form: str) -> str:
     if form == "md":
         return render_markdown(report.document).rstrip()
     folder = report.experiment_dir
-    brief_text = render_brief(replace(report.content, place=str(folder)), str(folder / PAGE))
+    brief_text = render_brief(replace(report.content, place=str(folder)), str(folder / PAGE), closing)
     if form == "brief":
         return brief_text
     return f"{render_text(report.document, in_full=True)}\n{brief_text}"
+
+
+def ended_by(text: str, closing: Sequence[str]) -> str:
+    """Return a text with further sentences, each as a paragraph, at its end."""
+    from esper_ab.report.text import paragraph  # with the rest of the report, as above
+
+    return "\n\n".join([text, *(paragraph(visible_line(sentence), "", hanging_indent="  ") for sentence in closing)])

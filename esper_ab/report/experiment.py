@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from esper_ab.contracts.shell_command import shell_command
@@ -51,10 +52,11 @@ def experiment_report(content: Content) -> Document:
     )
 
 
-def render_brief(content: Content, page: str) -> str:
+def render_brief(content: Content, page: str, closing: Sequence[str] = ()) -> str:
     """Render the brief version: question, headlines with their caveats, first step, and path of the report.
 
-    It has no newline at the end.
+    `closing`: sentences that end the answer, on the experiment and those that it replicates. There is no newline at
+    the end.
     """
     content_verdicts = verdicts(content)
     sentences = [question(content.history.plan)]
@@ -64,6 +66,7 @@ def render_brief(content: Content, page: str) -> str:
     sentences += [f"! {caveat}" for caveat in content_verdicts.shared]
     for node in alone(content):
         sentences += node.paragraphs
+    sentences += closing
     lines = warned(content.state)
     lines += [paragraph(visible_line(sentence), "", hanging_indent="  ") for sentence in sentences]
     lines.append(f"report: {visible_line(page)}")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from esper_ab.analysis.learning import unsettled
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.wording import listed
 from esper_ab.design.design import default_looks
 from esper_ab.plan.budget import ENOUGH_EPISODES, enough_episodes
 from esper_ab.report.content import Content
@@ -65,13 +66,14 @@ def _steps_after_end(content: Content) -> Iterator[Item]:
         yield Item("To compare it, train another group alone with the same settings and seeds:", compare_command)
         return
     verdicts = {item.verdict for item in content.comparisons}
+    yield from _with_earlier(content)
     if Verdict.BLOCKED in verdicts:
         yield Item("Fix what the audit found, then launch it again.", _relaunch_command(content, "fixed"))
     if Verdict.NO_INFERENCE in verdicts:
         yield from _enough_pairs(content)
     if Verdict.INCONCLUSIVE in verdicts:
         yield from _more_pairs(content)
-    if verdicts & DIFFERENT:
+    if verdicts & DIFFERENT and not content.history.plan.earlier:
         yield Item("Before you rely on it, replicate it with fresh seeds.", _relaunch_command(content, "again"))
     if Verdict.NOT_WORSE in verdicts:
         yield Item("Use the group that is not worse if it is cheaper or simpler.")
@@ -84,6 +86,18 @@ def _steps_after_end(content: Content) -> Iterator[Item]:
         )
     elif verdicts == {Verdict.IDENTICAL}:
         yield Item("Nothing to compare: the settings make the same computation.")
+
+
+def _with_earlier(content: Content) -> Iterator[Item]:
+    """Yield the step after a replication: read it together with the experiments with which it is pooled."""
+    names = [earlier.name for earlier in content.history.plan.earlier]
+    if names:
+        parent, slash, _ = content.place.rpartition("/")
+        places = [f"{parent}{slash}{name}" for name in names]
+        yield Item(
+            f"Read it together with {listed(names)}, which it replicates.",
+            shell_command("compare", *places, content.place),
+        )
 
 
 def _enough_pairs(content: Content) -> Iterator[Item]:

@@ -1,46 +1,217 @@
-"""The verdicts of experiments that replicate each other, one beside the other; each by its own plan."""
+"""The report of experiments of one question on different rng seeds: their joint answer, and each by its own plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from esper_ab.contracts.wording import counted, listed
-from esper_ab.report.content import Content
-from esper_ab.report.document import Document, Node, Paragraphs, Section
+import msgspec
+
+from esper_ab.contracts.wording import counted, listed, n_pairs
+from esper_ab.report.confirmation import confirmations
+from esper_ab.report.content import Content, against
+from esper_ab.report.document import Document, Figures, Node, Paragraphs, Section, Verdicts
+from esper_ab.report.tables.comparison import cards_of
 from esper_ab.report.tables.groups import results_table
+from esper_ab.report.tables.table import NONE, Table, number, signed, span
+from esper_ab.report.together import ContrastTogether, Together
 from esper_ab.report.verdict_json import comparison_json, indented
 from esper_ab.report.verdicts import verdicts
+from esper_ab.stats.random_effects import LEAST_EXPERIMENTS, RandomEffects
+from esper_ab.stats.text import p_text, percent
 
 SCHEMA = 2
+_UNPLANNED = (
+    "EXPLORATORY: no plan says that exactly these experiments are pooled. If they were chosen after their results were "
+    "seen, false claims are more frequent than alpha."
+)
 
 
-def replications_report(experiments: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> Document:
-    """Return the report on experiments with these names and contents; `remarks`: facts that differ between them."""
-    rng_seeds = listed([str(content.experiment.rng_seed) for _, content in experiments])
-    replication_words = (
-        f"The same groups with different rng seeds ({rng_seeds}): replications, whose runs share no randomness and so "
-        "form no pairs. Each experiment is judged by its own plan, and the verdicts are not pooled."
-    )
-    nodes: list[Node] = [Paragraphs((replication_words,))]
+def replications_report(answer: Together) -> Document:
+    """Return the report, before any layout; the sentences about all experiments come first."""
+    nodes: list[Node] = [Paragraphs(confirmations(answer), look="lead"), Paragraphs((_introduction(answer),))]
+    nodes.append(Paragraphs((*answer.question.repeated, *_reasons(answer)), look="caveat"))
+    if answer.pooled:
+        nodes += _pooled_verdicts(answer)
+    nodes += [_effects_table(answer, item) for item in answer.contrasts]
+    nodes.append(Section((Figures(partial(_drawings, answer)),)))
     tables = []
-    for name, content in experiments:
+    for name, content in answer.experiments:
         nodes += _verdicts(name, content)
         tables.append(replace(results_table(content), title=f"Outcome by group of {name}"))
-    nodes.append(Paragraphs(tuple(remarks), "Differs besides the rng seed", "caveat"))
+    nodes.append(Paragraphs(answer.question.differs, "Differs besides the rng seed", "caveat"))
     nodes.append(Section(tuple(tables)))
-    return Document(rest="the same command with -v", nodes=tuple(nodes))
+    title = f"{against(answer.experiments[0][1].groups)} in {answer.names}"
+    return Document(title=title, rest="the same command with -v", nodes=tuple(nodes))
 
 
-def replications_json(experiments: Sequence[tuple[str, Content]], remarks: Sequence[str]) -> str:
+def replications_json(answer: Together) -> str:
     """Render one JSON object; every key is in docs/data.md."""
     document: dict[str, Any] = {
         "schema": SCHEMA,
-        "replications": [_replication(name, content) for name, content in experiments],
-        "differs": tuple(remarks),
+        "sentences": confirmations(answer),
+        "planned": answer.question.declared,
+        "together": list(map(_contrast_json, answer.contrasts)),
+        "replications": [_replication(name, content) for name, content in answer.experiments],
+        "repeated": answer.question.repeated,
+        "differs": answer.question.differs,
     }
     return indented(document).decode()
+
+
+def _introduction(answer: Together) -> str:
+    """Say what kind of experiments these are, and how they are combined."""
+    rng_seeds = listed([str(content.experiment.rng_seed) for _, content in answer.experiments])
+    start = f"The same groups with different rng seeds ({rng_seeds}), which share no randomness."
+    if answer.pooled:
+        return f"{start} Their plan is the same, so they are pooled as one larger experiment."
+    if answer.question.one_plan:
+        return f"{start} Their plan is the same; they are pooled when all have ended."
+    if any(item.mean is not None for item in answer.contrasts):
+        return f"{start} Their plans differ, so they are not pooled: the mean over experiments is exploratory."
+    return (
+        f"{start} Their plans differ, so they are set side by side; a mean over experiments takes {LEAST_EXPERIMENTS}."
+    )
+
+
+def _reasons(answer: Together) -> Iterator[str]:
+    """Yield why the answer is exploratory or not there yet."""
+    if not answer.contrasts:
+        yield "No two groups are compared by all of these plans, so nothing is said about all experiments together."
+    if answer.unfinished:
+        verb = "has" if len(answer.unfinished) == 1 else "have"
+        yield f"{listed(answer.unfinished)} {verb} not ended, so nothing is said about all of them together."
+    if answer.pooled and answer.exploratory:
+        yield _UNPLANNED
+    if answer.question.missing:
+        verb = "is" if len(answer.question.missing) == 1 else "are"
+        yield f"{listed(answer.question.missing)} {verb} pooled with these by plan, but not named here."
+    for item in answer.contrasts:
+        if item.pooled is not None and item.pooled.disagrees and item.pooled.disagreement is not None:
+            design = item.pooled.comparison.design
+            means = ", ".join(design.difference(mean) for mean in item.pooled.means)
+            yield (
+                f"The experiments differ by more than their seeds explain ({means}; p "
+                f"{p_text(item.pooled.disagreement)}): something else changed between them."
+            )
+
+
+def _pooled_verdicts(answer: Together) -> list[Node]:
+    """Return the pooled verdicts, with what was paid for the looks already taken."""
+    pooled = [item.pooled for item in answer.contrasts if item.pooled is not None]
+    comparisons = [one.comparison for one in pooled]
+    mark = "exploratory " if answer.exploratory else ""
+    cards, shared = cards_of(comparisons, mark)
+    pairs = max(len(comparison.pairs) for comparison in comparisons)
+    place = f"{counted(len(answer.experiments), 'experiment')} together, {n_pairs(pairs)}"
+    first = answer.experiments[0][1]
+    rule = Paragraphs((_rule(answer, first.design.alpha),), "Rule of the pooled answer")
+    return [Verdicts(cards, verdicts(first).scope, shared, place), rule]
+
+
+def _rule(answer: Together, alpha: float) -> str:
+    """Say how the pooled answer was reached."""
+    pooled = next(item.pooled for item in answer.contrasts if item.pooled is not None)
+    design = pooled.comparison.design
+    if design.anytime_after is not None:
+        return f"The anytime-valid t over all pairs, at an e-value of {design.evidence:g}."
+    shared = (
+        f", {design.alpha:.2g} for each of {len(answer.contrasts)} comparisons" if len(answer.contrasts) > 1 else ""
+    )
+    share = design.alpha * len(answer.contrasts)
+    sentences = [
+        f"One look at all pairs. {counted(pooled.experiments, 'experiment')} get {share:.3g} of alpha {alpha:g}"
+        f"{shared}: each further experiment halves it, so the number of experiments may depend on results."
+    ]
+    saved_pairs = max(item.pooled.saved_pairs for item in answer.contrasts if item.pooled is not None)
+    if saved_pairs:
+        sentences.append(
+            f"The standard error counts the {n_pairs(saved_pairs)} that early stops saved, because a stop favours "
+            "large differences."
+        )
+    return " ".join(sentences)
+
+
+def _effects_table(answer: Together, item: ContrastTogether) -> Table:
+    """Build the table of one comparison in every experiment and over all of them."""
+    design = item.effects[0].comparison.design
+    rows = list[tuple[str, ...]]()
+    for effect in item.effects:
+        interval = NONE if effect.interval is None else span(*effect.interval, design.digits)
+        pairs = str(effect.comparison.used)
+        rows.append((effect.name, effect.verdict, pairs, signed(effect.estimate, design.digits), interval))
+    note = ""
+    if item.pooled is not None:
+        comparison = item.pooled.comparison
+        mark = "exploratory " if answer.exploratory else ""
+        interval = span(comparison.low, comparison.high, design.digits)
+        pairs = str(len(comparison.pairs))
+        rows.append(
+            ("pooled", f"{mark}{comparison.verdict}", pairs, signed(comparison.estimate, design.digits), interval)
+        )
+    elif item.mean is not None:
+        interval = span(item.mean.low, item.mean.high, design.digits)
+        rows.append(("random-effects mean", "", "", signed(item.mean.mean, design.digits), interval))
+        note = _heterogeneity(item.mean, design.outcome.apart)
+    unit = f", {design.outcome.apart}" if design.outcome.apart else ""
+    return Table(
+        f"{item.contrast.a} - {item.contrast.b} in every experiment",
+        ("experiment", "verdict", "pairs", f"effect{unit}", "interval"),
+        tuple(rows),
+        note=note,
+        words=2,
+    )
+
+
+def _heterogeneity(mean: RandomEffects, unit: str) -> str:
+    """Describe how much the experiments differ, and how the mean was computed."""
+    test = f"Q {number(mean.q)} on {mean.df} degrees of freedom, p {p_text(mean.q_p)}"
+    if mean.tau:
+        tau = f"{number(mean.tau)} {unit}".rstrip()
+        share = percent(round(mean.i_squared, 2))
+        varies = f"The true difference varies between experiments with an SD (tau) of about {tau}; I^2 {share}; {test}."
+    else:
+        varies = f"The experiments differ by no more than their own noise explains (tau 0; I^2 0 %; {test})."
+    interval = f"{percent(mean.level)} interval of Knapp and Hartung"
+    return f"{varies} The mean has the {interval}, with tau by Paule and Mandel; it decides nothing."
+
+
+def _drawings(answer: Together) -> list[Any]:
+    from esper_ab.report.figures.forest import forest_drawing  # needs matplotlib, which text does not
+
+    drawing = forest_drawing(answer)
+    return [] if drawing is None else [drawing]
+
+
+def _contrast_json(item: ContrastTogether) -> dict[str, Any]:
+    pooled = None
+    if item.pooled is not None:
+        pooled = {
+            "experiments": item.pooled.experiments,
+            "planned_pairs": item.pooled.planned_pairs,
+            "means": item.pooled.means,
+            "disagreement_p": item.pooled.disagreement,
+            "comparison": comparison_json(item.pooled.comparison),
+        }
+    return {
+        "a": item.contrast.a,
+        "b": item.contrast.b,
+        "effects": [
+            {
+                "experiment": effect.name,
+                "verdict": effect.verdict,
+                "estimate": effect.estimate,
+                "se": effect.se,
+                "low": None if effect.interval is None else effect.interval[0],
+                "high": None if effect.interval is None else effect.interval[1],
+            }
+            for effect in item.effects
+        ],
+        "pooled": pooled,
+        "random_effects": None if item.mean is None else msgspec.to_builtins(item.mean),
+    }
 
 
 def _replication(name: str, content: Content) -> dict[str, Any]:
@@ -55,7 +226,7 @@ def _replication(name: str, content: Content) -> dict[str, Any]:
 
 def _verdicts(name: str, content: Content) -> Iterator[Node]:
     seeds = counted(content.history.replicates, "seed")
-    place = f"{name} (rng seed {content.experiment.rng_seed}, {seeds})"
+    place = f"{name} (rng seed {content.experiment.rng_seed}, {seeds}), by its own plan"
     yield replace(verdicts(content), where=place)
     if not content.state.complete:
         yield Paragraphs((f"{content.state.warning}. {content.state.sentence}",), look="caveat")

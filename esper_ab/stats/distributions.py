@@ -117,6 +117,16 @@ def chi2_isf(p: ArrayLike, df: float) -> Any:
     return _special().chdtri(df, p)
 
 
+def chi2_sf(x: ArrayLike, df: float) -> Any:
+    """Return P(X > x); X is chi-squared with `df` degrees of freedom."""
+    return _special().chdtrc(df, x)
+
+
+def f_sf(x: ArrayLike, df_above: float, df_below: float) -> Any:
+    """Return P(F > x); F is the ratio of two mean squares with these degrees of freedom."""
+    return _special().fdtrc(df_above, df_below, x)
+
+
 def f_ppf(p: ArrayLike, df_above: float, df_below: float) -> Any:
     """Return the x with P(F <= x) = p; F is the ratio of two mean squares with these degrees of freedom."""
     return _special().fdtri(df_above, df_below, p)

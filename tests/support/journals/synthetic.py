@@ -40,7 +40,7 @@ from esper_ab.journal.events import (
     WorkerStarted,
 )
 from esper_ab.plan.blocks import extend
-from esper_ab.plan.plan import Block, Plan
+from esper_ab.plan.plan import Block, EarlierExperiment, Plan
 from esper_ab.settings.differences import Difference
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from support.plans.worker_orders import run_order
@@ -91,6 +91,8 @@ class Synthetic:
     kind: str = "growth"
     measures: TaskMeasures = MEASURES
     settings: dict[str, Any] = field(default_factory=dict)  # of the experiment; they override those above
+    digest: str = "0" * 64  # of the plan
+    pooled_with: tuple[EarlierExperiment, ...] = ()
 
     def plan(self) -> Plan:
         groups = tuple(Group(name=name, settings=shape.settings) for name, shape in self.groups.items())
@@ -117,7 +119,7 @@ class Synthetic:
         differs = len(set(modes.values())) > 1
         return Plan(
             experiment=experiment,
-            digest="0" * 64,
+            digest=self.digest,
             lanes=lanes,
             idle_devices=(),
             blocks=blocks,
@@ -130,6 +132,7 @@ class Synthetic:
             kind=self.kind,
             estimand="Mean held-out accuracy of hosts grown by the last policy, over rng seeds, on digits.",
             notes=("No GPU: CPU cores, one thread each.",),
+            pooled_with=self.pooled_with or msgspec.UNSET,
         )
 
     def _runs(self, groups: tuple[Group, ...], replicate: int) -> tuple[RunSpec, ...]:
@@ -144,7 +147,7 @@ class Synthetic:
             replicate=replicate,
             device=f"cpu:{position}",
             n_envs=self.n_envs,
-            experiment_digest="0" * 64,
+            experiment_digest=self.digest,
             rng_seed=self.rng_seed,
             task="digits",
             slots=("early", "mid", "late"),

@@ -27,6 +27,8 @@ def test_distributions_equal_scipy_to_the_bit(x: float, p: float, df: int, df_be
     assert are_equal(distributions.norm_isf(p), stats.norm.isf(p))
     assert are_equal(distributions.chi2_isf(p, df), stats.chi2.isf(p, df))
     assert are_equal(distributions.chi2_ppf(p, df), stats.chi2.ppf(p, df))
+    assert are_equal(distributions.chi2_sf(abs(x), df), stats.chi2.sf(abs(x), df))
+    assert are_equal(distributions.f_sf(abs(x), df, df_below), stats.f.sf(abs(x), df, df_below))
     assert are_equal(distributions.f_ppf(p, df, df_below), stats.f.ppf(p, df, df_below))
 
 

@@ -1,0 +1,205 @@
+"""Pool finished experiments of one plan, on different rng seeds, as one larger experiment. Pure.
+
+The pairs of all experiments are judged by the deciding test of their plan, at one look, so lost runs, audits, caveats
+and words are those of any experiment. `stats/pooled_bound.py` says how the looks already taken are paid for. Plans
+without a maximum, and extended ones, are judged by the anytime-valid t over all pairs, which needs no such correction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from esper_ab.analysis.analyse import facts_of
+from esper_ab.analysis.observe import progress_of, rows_of, scale_of
+from esper_ab.design.design import Boundary, Contrast, Design
+from esper_ab.journal.fold import History
+from esper_ab.stats.distributions import f_sf
+from esper_ab.stats.floats import Floats, exact_sum
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.pooled_bound import alpha_of_pooling, bound_after_early_stops
+from esper_ab.verdict.analysis_plan import AnalysisPlan
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.judge import judge_looks
+from esper_ab.verdict.looks import take_looks
+from esper_ab.verdict.observation import Observation
+from esper_ab.verdict.observations import Facts, Observations
+from esper_ab.verdict.runs import Runs
+
+_UNLIKELY = 0.01  # p of equal differences, below which the experiments are said to disagree
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinedExperiment:
+    """One of several experiments of the same question."""
+
+    name: str  # its directory, as the user gave it
+    history: History
+    names: Mapping[str, str]  # its own name of a group -> the name in the joint answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledComparison:
+    """The answer to one comparison from all pooled experiments together."""
+
+    comparison: Comparison
+    experiments: int
+    planned_pairs: int  # that the experiments would have had without early stops
+    means: tuple[float, ...]  # of the differences, per experiment
+    disagreement: float | None  # p of equal means (one-way analysis of variance); None if it cannot be computed
+
+    @property
+    def saved_pairs(self) -> int:
+        """Pairs that early stops saved."""
+        return self.planned_pairs - len(self.comparison.pairs)
+
+    @property
+    def disagrees(self) -> bool:
+        """True if the experiments differ by more than their seeds explain."""
+        return self.disagreement is not None and self.disagreement < _UNLIKELY
+
+
+def pool(experiments: Sequence[JoinedExperiment], contrasts: Sequence[Contrast]) -> tuple[PooledComparison, ...]:
+    """Pool the experiments, in the order of their rng seeds, in each of `contrasts`, which share alpha."""
+    in_order = sorted(experiments, key=lambda item: item.history.plan.experiment.rng_seed)
+    facts = [facts_of(item.history, progress_of(item.history)) for item in in_order]
+    return tuple(_pooled(in_order, facts, contrast, len(contrasts)) for contrast in contrasts)
+
+
+def _pooled(
+    experiments: Sequence[JoinedExperiment], facts: Sequence[Facts], contrast: Contrast, shares: int
+) -> PooledComparison:
+    """Pool one contrast, which gets the `shares`-th part of alpha."""
+    rows: list[Observation] = []
+    replicates: list[str] = []
+    sizes: list[int] = []
+    planned_pairs = 0
+    for number, item in enumerate(experiments):
+        of_experiment = _rows_by_replicate(item, contrast)
+        lost = sum(any(row.value is None for row in pair) for pair in of_experiment.values())
+        planned_pairs += len(item.history.blocks) - lost
+        sizes.append(len(of_experiment) - lost)
+        for replicate, pair in of_experiment.items():
+            name = f"{number}/{replicate}"
+            replicates.append(name)
+            rows += [msgspec.structs.replace(row, replicate=name) for row in pair]
+    design = _pooled_design(experiments, contrast, shares, len(replicates), sum(sizes), planned_pairs)
+    plan = AnalysisPlan(groups=contrast.groups, replicates=tuple(replicates), scales=(scale_of(design),), design=design)
+    observations = Observations(
+        source="",
+        pair_column="replicate",
+        rows=Runs.of(rows),
+        facts={"": _joined_facts(experiments, facts)},
+        repeatable=True,
+    )
+    answer = judge_looks(plan, observations, take_looks(plan, observations), _rng_seed(experiments))
+    (comparison,) = answer.comparisons
+    differences = _split(comparison.pairs.differences, sizes)
+    return PooledComparison(
+        comparison=comparison,
+        experiments=len(experiments),
+        planned_pairs=planned_pairs,
+        means=tuple(exact_sum(part) / part.size for part in differences if part.size),
+        disagreement=_disagreement(differences),
+    )
+
+
+def _rows_by_replicate(item: JoinedExperiment, contrast: Contrast) -> dict[str, list[Observation]]:
+    """Return the runs of both groups in each replicate that has both, finished or lost, under their pooled names."""
+    by_replicate: dict[str, list[Observation]] = {}
+    for row in rows_of(item.history):
+        group = item.names[row.group]
+        if group in contrast.groups:
+            by_replicate.setdefault(row.replicate, []).append(msgspec.structs.replace(row, group=group))
+    return {replicate: pair for replicate, pair in by_replicate.items() if len(pair) == len(contrast.groups)}
+
+
+def _pooled_design(
+    experiments: Sequence[JoinedExperiment], contrast: Contrast, shares: int, replicates: int, pairs: int, planned: int
+) -> Design:
+    """Return the design of one comparison over all experiments: one look at all replicates."""
+    designs = [item.history.design for item in experiments]
+    design = designs[0]
+    common = {"comparisons": (contrast,), "early_stop": True, "futility": None}
+    if any(one.anytime_after is not None for one in designs):
+        evidence = max(one.evidence for one in designs) * shares
+        return msgspec.structs.replace(
+            design,
+            **common,
+            alpha=design.alpha / shares,
+            looks=(),
+            boundaries=(),
+            anytime_after=replicates - 1,
+            evidence=evidence,
+        )
+    alpha = alpha_of_pooling(design.alpha, len(experiments)) / shares
+    boundaries: tuple[Boundary, ...] = ()
+    if pairs >= LEAST_PAIRS:
+        df = pairs - (design.positions if design.adjusted else 1)
+        bound = bound_after_early_stops(alpha, df, pairs, planned)
+        boundaries = (Boundary(open=1, alpha=alpha, nominal_p=(bound,)),)
+    return msgspec.structs.replace(
+        design, **common, alpha=alpha, looks=(replicates,), boundaries=boundaries, evidence=1.0 / alpha
+    )
+
+
+def _joined_facts(experiments: Sequence[JoinedExperiment], facts: Sequence[Facts]) -> Facts:
+    """Return the facts that hold for all experiments, and the findings of each with its name."""
+    findings = []
+    same_settings = []
+    same_records = []
+    for item, one in zip(experiments, facts, strict=True):
+        for finding in one.findings:
+            groups = tuple(item.names[group] for group in finding.groups)
+            sentence = f"{item.name}: {finding.sentence}"
+            findings.append(msgspec.structs.replace(finding, groups=groups, sentence=sentence))
+        same_settings.append(_both_ways(one.same_settings, item.names))
+        same_records.append(_both_ways(one.same_records, item.names))
+    return msgspec.structs.replace(
+        facts[0],
+        findings=tuple(findings),
+        paired=all(one.paired for one in facts),
+        same_settings=frozenset.intersection(*same_settings),
+        same_records=frozenset.intersection(*same_records),
+    )
+
+
+def _both_ways(pairs: frozenset[tuple[str, str]], names: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Return the pairs of groups under their pooled names, in both orders."""
+    named = [(names[a], names[b]) for a, b in pairs]
+    return frozenset((*named, *((b, a) for a, b in named)))
+
+
+def _split(differences: Floats, sizes: Sequence[int]) -> list[Floats]:
+    """Return the differences of each experiment."""
+    ends = [sum(sizes[: number + 1]) for number in range(len(sizes))]
+    return [differences[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+
+
+def _disagreement(parts: Sequence[Floats]) -> float | None:
+    """Return the p of equal means in all parts by one-way analysis of variance; None if nothing varies within them."""
+    parts = [part for part in parts if part.size]
+    total = sum(part.size for part in parts)
+    df = total - len(parts)
+    if len(parts) < 2 or df < 1:
+        return None
+    means = [exact_sum(part) / part.size for part in parts]
+    within = sum(exact_sum((part - mean) ** 2) for part, mean in zip(parts, means, strict=True)) / df
+    grand_mean = sum(exact_sum(part) for part in parts) / total
+    between = sum(part.size * (mean - grand_mean) ** 2 for part, mean in zip(parts, means, strict=True))
+    if within <= 0.0:
+        return None
+    return float(f_sf(between / (len(parts) - 1) / within, len(parts) - 1, df))
+
+
+def _rng_seed(experiments: Sequence[JoinedExperiment]) -> int:
+    """Return the seed of the bootstraps, which the plans' digests and rng seeds determine."""
+    return int(hashlib.sha256("".join(_identities(experiments)).encode()).hexdigest()[:32], 16)
+
+
+def _identities(experiments: Sequence[JoinedExperiment]) -> Iterator[str]:
+    for item in experiments:
+        yield f"{item.history.plan.digest} {item.history.plan.experiment.rng_seed}\n"

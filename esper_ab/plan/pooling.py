@@ -1,0 +1,83 @@
+"""Which plans can be pooled: those that fix the same, on different rng seeds. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from esper_ab.contracts.settings import GroupSettings
+from esper_ab.contracts.wording import listed
+from esper_ab.design.design import Design
+from esper_ab.plan.plan import EarlierExperiment, Plan
+from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.stats.pooled_bound import alpha_of_pooling
+
+
+class FixedRule(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a plan fixed, except the rng seed, and the names and the order of the groups."""
+
+    compared: frozenset[frozenset[str]]  # pairs of groups
+    design: Design  # without its comparisons
+    experiment: ResolvedExperiment  # without its name, rng seed and groups
+    trainer: str  # sha256 of the user's trainer; "": none, or not known
+
+
+def compared_pairs(plan: Plan, names: Mapping[str, str]) -> frozenset[frozenset[str]]:
+    """Return the pairs of groups that a plan compares; `names`: its own name of a group -> the common one."""
+    return frozenset(frozenset(names[group] for group in contrast.groups) for contrast in plan.design.comparisons)
+
+
+def fixed_rule(plan: Plan, names: Mapping[str, str]) -> FixedRule:
+    """Return what the plan fixed; `names`: its own name of a group -> the common one."""
+    experiment = plan.experiment
+    return FixedRule(
+        compared=compared_pairs(plan, names),
+        design=msgspec.structs.replace(plan.design, comparisons=()),
+        experiment=msgspec.structs.replace(experiment, name="", rng_seed=0, groups=(), control="", untested=()),
+        trainer=trainer_source(plan),
+    )
+
+
+def trainer_source(plan: Plan) -> str:
+    """Return the sha256 of the files of the user's trainer; "" without one, or if its files are not known."""
+    return "" if plan.trainer is None else plan.trainer.sha256
+
+
+def declared(plan: Plan, original: Plan) -> Plan:
+    """Return `plan` with the declaration that it is pooled with `original`, if it is the same on another rng seed.
+
+    It is then also pooled with the experiments with which `original` is pooled.
+    """
+    earlier = (*original.earlier, _named(original))
+    is_fresh = plan.experiment.rng_seed not in {one.rng_seed for one in earlier}
+    if not is_fresh or not plan.design.comparisons or _settings(plan) != _settings(original):
+        return plan
+    names = {name: name for name in _settings(plan)}
+    if fixed_rule(plan, names) != fixed_rule(original, names):
+        return plan
+    return msgspec.structs.replace(plan, pooled_with=earlier)
+
+
+def _named(plan: Plan) -> EarlierExperiment:
+    experiment = plan.experiment
+    return EarlierExperiment(name=experiment.name, digest=plan.digest, rng_seed=experiment.rng_seed)
+
+
+def _settings(plan: Plan) -> dict[str, GroupSettings]:
+    return {group.name: group.settings for group in plan.experiment.groups}
+
+
+def pooling_words(plan: Plan) -> str:
+    """Say in one sentence with which experiments a replication is pooled, and by which rule; "" for other plans."""
+    earlier = plan.earlier
+    if not earlier:
+        return ""
+    names = listed([one.name for one in earlier])
+    start = f"Replicates {names}: when both have ended, they are also judged together"
+    if len(earlier) > 1:
+        start = f"Replicates {names}: when all have ended, they are also judged together"
+    if plan.design.anytime_after is not None:
+        return f"{start}, by the anytime-valid t over all pairs."
+    share = alpha_of_pooling(plan.design.alpha, len(earlier) + 1)
+    return f"{start}, in one look at {100.0 * share:.3g} %."

@@ -1,0 +1,257 @@
+"""Experiment directories that ask one question on different rng seeds: the same groups, task and outcome.
+
+If their plans are the same as well, they can be pooled as one larger experiment. Runs of different rng seeds share no
+randomness, so no run of one forms a pair with one of another. Experiments with the same rng seed repeat the same runs,
+which count once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from esper_ab.analysis.pooling import JoinedExperiment
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import GroupSettings
+from esper_ab.contracts.trainer import is_command
+from esper_ab.contracts.wording import listed
+from esper_ab.design.design import Contrast
+from esper_ab.journal.fold import History
+from esper_ab.plan.pooling import compared_pairs, fixed_rule, trainer_source
+from esper_ab.readers.agreement import Source, differing
+from esper_ab.settings.differences import flat
+from esper_ab.settings.experiment import Group, ResolvedExperiment
+
+_DIFFERENT = "these experiments ask different questions, so nothing joins them; leave out those that differ in:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SameQuestion:
+    """Experiments that ask the same question, each with its own rng seed."""
+
+    experiments: tuple[JoinedExperiment, ...]
+    one_plan: bool  # they differ in nothing but the rng seed, code and versions
+    declared: bool  # the newest plan names all others as those with which it is pooled, and no further ones
+    missing: tuple[str, ...]  # experiments that a plan names as pooled with it, but that were not given
+    repeated: tuple[str, ...]  # a sentence for each experiment that repeats the runs of another, and so is left out
+    differs: tuple[str, ...]  # a line for each fact that differs besides the rng seed
+
+    @property
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """The comparisons that all experiments planned, as the first one names them."""
+        first, *others = self.experiments
+        planned = [compared_pairs(other.history.plan, other.names) for other in others]
+        return tuple(
+            contrast
+            for contrast in first.history.design.comparisons
+            if all(frozenset(contrast.groups) in pairs for pairs in planned)
+        )
+
+
+def on_other_seeds(sources: Sequence[Source]) -> bool:
+    """True if the sources have at least two rng seeds, so that their runs cannot form pairs."""
+    return len({history.plan.experiment.rng_seed for _, history in sources}) > 1
+
+
+def same_question(sources: Sequence[Source]) -> SameQuestion:
+    """Return what the sources have in common; UsageError, with one line per difference, if they ask different things.
+
+    The sources have at least two rng seeds.
+    """
+    lines = tuple(_different_questions(sources))
+    if lines:
+        raise UsageError("\n  ".join((_DIFFERENT, *lines)))
+    kept, repeated = _without_repeats(sources)
+    if _replication_comes_first(kept):
+        kept.sort(key=lambda source: len(source[1].plan.earlier))
+    first_history = kept[0][1]
+    experiments = tuple(
+        JoinedExperiment(name=name, history=history, names=_names_in(first_history, history)) for name, history in kept
+    )
+    rules = [fixed_rule(item.history.plan, item.names) for item in experiments]
+    one_plan = all(rule == rules[0] for rule in rules)
+    missing = _not_given(kept)
+    return SameQuestion(
+        experiments=experiments,
+        one_plan=one_plan,
+        declared=one_plan and not missing and _is_declared(kept),
+        missing=missing,
+        repeated=repeated,
+        differs=(*_differing_rules(kept), *_differing_facts(kept)),
+    )
+
+
+def _different_questions(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield a line for each part of the question that differs."""
+    questions = {name: _question(history) for name, history in sources}
+    for key in next(iter(questions.values())):
+        line = _line(key, {name: question[key] for name, question in questions.items()})
+        if line:
+            yield line
+    yield from _different_groups(sources)
+    # A path does not identify the code of a reward function, whose hash `differing` compares.
+    yield from (line for line in differing(sources) if line.startswith("source of "))
+
+
+def _line(key: str, values: Mapping[str, str]) -> str:
+    """Return a line that names the sources of each value, by source; "" if all are equal."""
+    holders: dict[str, list[str]] = {}
+    for name, value in values.items():
+        holders.setdefault(value, []).append(name)
+    if len(holders) < 2:
+        return ""
+    return f"{key}: " + "; ".join(f"{value} in {', '.join(names)}" for value, names in holders.items())
+
+
+def _question(history: History) -> dict[str, str]:
+    """Return the parts of the question in words: what is measured, on what, and after which training."""
+    experiment = history.plan.experiment
+    outcome = history.outcome
+    return {
+        "task": experiment.task_title,
+        "trainer": _trainer(experiment.trainer),
+        "outcome": outcome.label,
+        "source of the outcome": experiment.outcome or "the default",
+        "unit of the outcome": outcome.unit or "none",
+        "direction": f"{outcome.better} is better",
+        "window of the outcome": experiment.outcome_over,
+        "summary of the outcome": experiment.outcome_summary or "the last value",
+        "slots": ", ".join(experiment.slots) or "none",
+        "environments": str(experiment.n_envs),
+        "episodes": str(experiment.episodes),
+        "steps": str(experiment.steps),
+    }
+
+
+def _trainer(reference: str) -> str:
+    """Return a command as it is, and the name of a file or function without its folders, which may have moved."""
+    if not reference or is_command(reference):
+        return reference or "none"
+    return reference.rpartition("/")[2]
+
+
+def _different_groups(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield a line for each setting of a group that differs, or for groups that some sources lack."""
+    if len({_settings_of_groups(history) for _, history in sources}) == 1:
+        return
+    names = {name: ", ".join(sorted(history.groups)) for name, history in sources}
+    if line := _line("groups", names):
+        yield line
+        return
+    for group in sources[0][1].groups:
+        tables = {name: flat(_group(history, group)) for name, history in sources}
+        for key in next(iter(tables.values())):
+            if line := _line(f"{key} of {group}", {name: table[key] for name, table in tables.items()}):
+                yield line
+
+
+def _group(history: History, name: str) -> Group:
+    return next(group for group in history.plan.experiment.groups if group.name == name)
+
+
+def _settings_of_groups(history: History) -> tuple[bytes, ...]:
+    """Return the settings of all groups as JSON, whatever the names and the order of the groups."""
+    return tuple(sorted(msgspec.json.encode(group.settings) for group in history.plan.experiment.groups))
+
+
+def _without_repeats(sources: Sequence[Source]) -> tuple[list[Source], tuple[str, ...]]:
+    """Keep one source per rng seed, the one with most finished runs; say which others repeat its runs."""
+    by_seed: dict[int, list[Source]] = {}
+    for source in sources:
+        by_seed.setdefault(source[1].plan.experiment.rng_seed, []).append(source)
+    kept = []
+    sentences = []
+    for rng_seed, repeats in by_seed.items():
+        best = max(repeats, key=lambda source: _finished_runs(source[1]))
+        kept.append(best)
+        others = [name for name, history in repeats if history is not best[1]]
+        if others:
+            verb = "repeats" if len(others) == 1 else "repeat"
+            sentences.append(
+                f"{listed(others)} {verb} the runs of {best[0]}, because both have the rng seed {rng_seed}: counted "
+                "once."
+            )
+    return kept, tuple(sentences)
+
+
+def _replication_comes_first(sources: Sequence[Source]) -> bool:
+    """True if an experiment is named before one that it replicates."""
+    seen: set[str] = set()
+    given = {history.plan.digest for _, history in sources}
+    for _, history in sources:
+        if any(earlier.digest in given and earlier.digest not in seen for earlier in history.plan.earlier):
+            return True
+        seen.add(history.plan.digest)
+    return False
+
+
+def _finished_runs(history: History) -> int:
+    return sum(run.evaluation is not None for run in history.runs.values())
+
+
+def _names_in(first: History, history: History) -> dict[str, str]:
+    """Return the first experiment's name of each group, which has the same settings there."""
+    groups = first.plan.experiment.groups
+    settings = {group.name: group.settings for group in groups}
+    free = dict(settings)
+    names: dict[str, str] = {}
+    own_groups = sorted(history.plan.experiment.groups, key=lambda group: settings.get(group.name) != group.settings)
+    for group in own_groups:  # those with the same name and settings first
+        name = _name_for(group, free)
+        names[group.name] = name
+        del free[name]
+    return names
+
+
+def _name_for(group: Group, free: Mapping[str, GroupSettings]) -> str:
+    if free.get(group.name) == group.settings:
+        return group.name
+    return next(name for name, settings in free.items() if settings == group.settings)
+
+
+def _differing_rules(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield a line for each setting of the plan that differs, besides those of the question and the rng seed."""
+    tables = {name: _settings(history.plan.experiment) for name, history in sources}
+    for key in next(iter(tables.values())):
+        line = _line(key, {name: table[key] for name, table in tables.items()})
+        if line:
+            yield line
+
+
+def _settings(experiment: ResolvedExperiment) -> dict[str, str]:
+    """Return the settings of a plan as text by key, without those of groups, its name and its rng seed."""
+    table = msgspec.to_builtins(experiment)
+    for key in ("name", "rng_seed", "groups", "arithmetic"):
+        del table[key]
+    return {key: msgspec.json.encode(value).decode().strip('"') for key, value in table.items()}
+
+
+def _differing_facts(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield a line for each other arithmetic, code or package version."""
+    line = _line("source of the trainer", {name: trainer_source(history.plan) for name, history in sources})
+    if line:
+        yield line
+    for line in differing(sources):
+        if line.startswith(("arithmetic", "code: ", "version of ")):
+            yield line
+
+
+def _not_given(sources: Sequence[Source]) -> tuple[str, ...]:
+    """Name the experiments with which a plan says that it is pooled, but that are not among the sources."""
+    given = {history.plan.digest for _, history in sources}
+    return tuple(
+        dict.fromkeys(
+            earlier.name for _, history in sources for earlier in history.plan.earlier if earlier.digest not in given
+        )
+    )
+
+
+def _is_declared(sources: Sequence[Source]) -> bool:
+    """True if one plan names all others as those with which it is pooled."""
+    digests = {history.plan.digest for _, history in sources}
+    return any(
+        {plan.digest, *(earlier.digest for earlier in plan.earlier)} == digests
+        for plan in (history.plan for _, history in sources)
+    )

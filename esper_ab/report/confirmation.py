@@ -1,0 +1,142 @@
+"""One sentence about an experiment and its replications: confirmed or not, and the pooled effect. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from esper_ab.contracts.wording import counted, listed, n_pairs
+from esper_ab.report.together import ContrastTogether, ExperimentEffect, Together
+from esper_ab.stats.text import percent
+from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.sentences import span
+from esper_ab.verdict.verdict import Verdict
+
+_BETTER = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
+_WORSE = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
+_OPPOSITE = {"better": "worse", "worse": "better"}
+
+
+def confirmations(answer: Together) -> tuple[str, ...]:
+    """Return a sentence per comparison; none before all experiments have ended."""
+    if answer.unfinished:
+        return ()
+    return tuple(_sentence(answer, item) for item in answer.contrasts)
+
+
+def _sentence(answer: Together, item: ContrastTogether) -> str:
+    first, *later = item.effects
+    claimed = _claim(first)
+    if claimed:
+        relation = _confirmed(answer, item, claimed, later)
+    else:
+        relation = _undecided_at_first(answer, item, later)
+    return f"{relation}; {_numbers(answer, item)}."
+
+
+def _confirmed(answer: Together, item: ContrastTogether, claimed: str, later: Sequence[ExperimentEffect]) -> str:
+    """Say whether the later experiments confirm what the first one claims."""
+    first = item.effects[0].name
+    words = _words(item, claimed)
+    agreeing = [effect.name for effect in later if _claim(effect) == claimed]
+    if len(agreeing) == len(later):
+        return f"Confirmed: {listed([first, *agreeing])} each show that {words}"
+    opposed = [effect.name for effect in later if _claim(effect) == _OPPOSITE.get(claimed)]
+    if opposed:
+        verb = "shows" if len(opposed) == 1 else "show"
+        return f"Contradicted: {first} shows that {words}, {listed(opposed)} {verb} the opposite"
+    others = listed([effect.name for effect in later if effect.name not in agreeing])
+    if agreeing:
+        relation = f"Confirmed by {listed(agreeing)}, not by {others} alone: {first} shows that {words}"
+    else:
+        relation = f"Not confirmed by {others} alone: {first} shows that {words}"
+    if item.pooled is None:
+        return relation
+    together = "both together" if len(item.effects) == 2 else "all together"
+    if _claim_of(item.pooled.comparison) == claimed:
+        return f"{relation}, and {together} still {_show(answer)} it"
+    return f"{relation}, but {together} do not"
+
+
+def _undecided_at_first(answer: Together, item: ContrastTogether, later: Sequence[ExperimentEffect]) -> str:
+    """Say what experiments show of which the first one claims nothing."""
+    groups = f"{item.contrast.a} and {item.contrast.b}"
+    claiming = [f"{effect.name} shows that {_words(item, _claim(effect))}" for effect in later if _claim(effect)]
+    if claiming:
+        relation = f"{item.effects[0].name} decides nothing about {groups}, {', '.join(claiming)}"
+    else:
+        relation = f"{_none_of([effect.name for effect in item.effects])} alone decides about {groups}"
+    if item.pooled is None:
+        return relation
+    pooled_claim = _claim_of(item.pooled.comparison)
+    if pooled_claim:
+        return f"{relation}; together they {_show(answer)} that {_words(item, pooled_claim)}"
+    if claiming:
+        return f"{relation}; together they decide nothing"
+    return f"{relation}, and neither do they together"
+
+
+def _none_of(names: Sequence[str]) -> str:
+    if len(names) == 2:
+        return f"Neither {names[0]} nor {names[1]}"
+    return f"None of {listed(names)}"
+
+
+def _show(answer: Together) -> str:
+    """Return the verb for a pooled claim."""
+    return "suggest" if answer.exploratory else "show"
+
+
+def _numbers(answer: Together, item: ContrastTogether) -> str:
+    """Give the effect over all experiments with its interval, or say why there is none."""
+    names = f"{item.contrast.a} - {item.contrast.b}"
+    if item.pooled is not None:
+        return _pooled_numbers(answer, item.pooled.comparison, names)
+    if item.mean is not None:
+        design = item.effects[0].comparison.design
+        limits = f"{percent(item.mean.level)} interval {span(item.mean.low, item.mean.high, design)}"
+        kind = f"mean over {counted(item.mean.experiments, 'experiment')} of different plans"
+        return f"{kind}: {names} = {design.difference(item.mean.mean)}, {limits}"
+    if answer.question.one_plan:
+        return "there is no effect over all of them"
+    return "their plans differ, so they are not pooled"
+
+
+def _pooled_numbers(answer: Together, comparison: Comparison, names: str) -> str:
+    pairs = n_pairs(len(comparison.pairs))
+    pooled_words = "pooled as planned"
+    if answer.exploratory:
+        pooled_words = "pooled without a plan, so exploratory"
+    if comparison.verdict is Verdict.BLOCKED or comparison.estimate is None:
+        return f"{pooled_words} ({pairs}): no answer"
+    difference = comparison.design.difference(comparison.estimate)
+    if comparison.low is None or comparison.high is None:
+        return f"{pooled_words} ({pairs}): {names} = {difference}, without an interval"
+    limits = f"{comparison.level} {span(comparison.low, comparison.high, comparison.design)}"
+    return f"{pooled_words} ({pairs}): {names} = {difference}, {limits}"
+
+
+def _claim(effect: ExperimentEffect) -> str:
+    """Return what an experiment claims about the common comparison."""
+    claim = _claim_of(effect.comparison)
+    if effect.sign > 0.0:
+        return claim
+    return _OPPOSITE.get(claim, claim)
+
+
+def _claim_of(comparison: Comparison) -> str:
+    """Return "better", "worse", "equivalent", or "" for a verdict that claims nothing."""
+    if comparison.verdict in _BETTER:
+        return "better"
+    if comparison.verdict in _WORSE:
+        return "worse"
+    if comparison.verdict is Verdict.EQUIVALENT:
+        return "equivalent"
+    return ""
+
+
+def _words(item: ContrastTogether, claim: str) -> str:
+    """Write a claim: "shaped is better than simplified"."""
+    contrast = item.contrast
+    if claim == "equivalent":
+        return f"{contrast.a} and {contrast.b} are equivalent"
+    return f"{contrast.a} is {claim} than {contrast.b}"
