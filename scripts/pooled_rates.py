@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -334,11 +333,13 @@ def main() -> None:
     }
     text = PAGE.read_text(encoding="utf-8")
     for name, build in tables.items():
-        start = f"<!-- table {name} -->\n"
+        start = f"<!-- {name} table -->\n"
+        end = f"\n<!-- /{name} table -->"
         head, rest = text.split(start)
-        _, tail = rest.split("\n<!-- end -->", 1)
-        text = f"{head}{start}{chr(10).join(table(list(build())))}\n<!-- end -->{tail}"
-        print(textwrap.shorten(f"{name}: done", 60), flush=True)
+        _, tail = rest.split(end)
+        lines = "\n".join(table(list(build())))
+        text = f"{head}{start}{lines}{end}{tail}"
+        print(f"{name}: done", flush=True)
     PAGE.write_text(text, encoding="utf-8")
 
 
