@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from esper_ab.analysis.analyse import facts_of
 from esper_ab.analysis.observe import progress_of, rows_of, scale_of
 from esper_ab.design.design import Boundary, Contrast, Design
+from esper_ab.design.non_inferiority import NonInferiority
 from esper_ab.journal.fold import History
 from esper_ab.stats.distributions import f_sf
 from esper_ab.stats.floats import Floats, exact_sum
@@ -129,6 +131,7 @@ def _pooled_design(
         return msgspec.structs.replace(
             design,
             **common,
+            not_worse=_claimed(design, ()),
             alpha=design.alpha / shares,
             looks=(),
             boundaries=(),
@@ -137,13 +140,26 @@ def _pooled_design(
         )
     alpha = alpha_of_pooling(design.alpha, len(experiments)) / shares
     boundaries: tuple[Boundary, ...] = ()
+    one_sided_bounds: tuple[float, ...] = ()
     if pairs >= LEAST_PAIRS:
         df = pairs - (design.positions if design.adjusted else 1)
         bound = bound_after_early_stops(alpha, df, pairs, planned)
         boundaries = (Boundary(open=1, alpha=alpha, nominal_p=(bound,)),)
+        one_sided_bounds = (bound_after_early_stops(2.0 * alpha, df, pairs, planned) / 2.0,)
     return msgspec.structs.replace(
-        design, **common, alpha=alpha, looks=(replicates,), boundaries=boundaries, evidence=1.0 / alpha
+        design,
+        **common,
+        not_worse=_claimed(design, one_sided_bounds),
+        alpha=alpha,
+        looks=(replicates,),
+        boundaries=boundaries,
+        evidence=1.0 / alpha,
     )
+
+
+def _claimed(design: Design, one_sided_bounds: tuple[float, ...]) -> NonInferiority | UnsetType:
+    """Return the bounds of the claim that a group is not worse, for a design that asks for it."""
+    return UNSET if design.non_inferiority is None else NonInferiority(nominal_p=one_sided_bounds)
 
 
 def _joined_facts(experiments: Sequence[JoinedExperiment], facts: Sequence[Facts]) -> Facts:

@@ -18,6 +18,7 @@ class FixedRule(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a plan fixed, except the rng seed, and the names and the order of the groups."""
 
     compared: frozenset[frozenset[str]]  # pairs of groups
+    directed: frozenset[tuple[str, str]]  # the pairs as named, if the plan asks whether the first group is not worse
     design: Design  # without its comparisons
     experiment: ResolvedExperiment  # without its name, rng seed and groups
     trainer: str  # sha256 of the user's trainer; "": none, or not known
@@ -31,8 +32,12 @@ def compared_pairs(plan: Plan, names: Mapping[str, str]) -> frozenset[frozenset[
 def fixed_rule(plan: Plan, names: Mapping[str, str]) -> FixedRule:
     """Return what the plan fixed; `names`: its own name of a group -> the common one."""
     experiment = plan.experiment
+    directed: frozenset[tuple[str, str]] = frozenset()
+    if plan.design.claim == "not-worse":
+        directed = frozenset((names[contrast.a], names[contrast.b]) for contrast in plan.design.comparisons)
     return FixedRule(
         compared=compared_pairs(plan, names),
+        directed=directed,
         design=msgspec.structs.replace(plan.design, comparisons=()),
         experiment=msgspec.structs.replace(experiment, name="", rng_seed=0, groups=(), control="", untested=()),
         trainer=trainer_source(plan),

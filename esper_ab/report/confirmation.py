@@ -13,7 +13,14 @@ from esper_ab.verdict.verdict import Verdict
 
 _BETTER = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
 _WORSE = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
-_OPPOSITE = {"better": "worse", "worse": "better"}
+_OPPOSITE = {"better": "worse", "worse": "better", "not worse": "worse"}
+_FROM_THE_OTHER_GROUP = {"better": "worse", "worse": "better", "not worse": ""}
+_CLAIM_WORDS = {
+    "better": "{a} is better than {b}",
+    "worse": "{a} is worse than {b}",
+    "not worse": "{a} is not worse than {b} by the margin",
+    "equivalent": "{a} and {b} are equivalent",
+}
 
 
 def confirmations(answer: Together) -> tuple[str, ...]:
@@ -37,7 +44,7 @@ def _confirmed(answer: Together, item: ContrastTogether, claimed: str, later: Se
     """Say whether the later experiments confirm what the first one claims."""
     first = item.effects[0].name
     words = _words(item, claimed)
-    agreeing = [effect.name for effect in later if _claim(effect) == claimed]
+    agreeing = [effect.name for effect in later if _supports(_claim(effect), claimed)]
     if len(agreeing) == len(later):
         return f"Confirmed: {listed([first, *agreeing])} each show that {words}"
     opposed = [effect.name for effect in later if _claim(effect) == _OPPOSITE.get(claimed)]
@@ -52,7 +59,7 @@ def _confirmed(answer: Together, item: ContrastTogether, claimed: str, later: Se
     if item.pooled is None:
         return relation
     together = "both together" if len(item.effects) == 2 else "all together"
-    if _claim_of(item.pooled.comparison) == claimed:
+    if _supports(_claim_of(item.pooled.comparison), claimed):
         return f"{relation}, and {together} still {_show(answer)} it"
     return f"{relation}, but {together} do not"
 
@@ -120,23 +127,27 @@ def _claim(effect: ExperimentEffect) -> str:
     claim = _claim_of(effect.comparison)
     if effect.sign > 0.0:
         return claim
-    return _OPPOSITE.get(claim, claim)
+    return _FROM_THE_OTHER_GROUP.get(claim, claim)
 
 
 def _claim_of(comparison: Comparison) -> str:
-    """Return "better", "worse", "equivalent", or "" for a verdict that claims nothing."""
+    """Return what a verdict claims about the first group: a key of `_CLAIM_WORDS`, or "" if it claims nothing."""
     if comparison.verdict in _BETTER:
         return "better"
     if comparison.verdict in _WORSE:
         return "worse"
+    if comparison.verdict is Verdict.NOT_WORSE:
+        return "not worse"
     if comparison.verdict is Verdict.EQUIVALENT:
         return "equivalent"
     return ""
 
 
+def _supports(claim: str, claimed: str) -> bool:
+    """True if an experiment that makes `claim` shows what was `claimed`; a better group is also not worse."""
+    return claim == claimed or (claimed == "not worse" and claim == "better")
+
+
 def _words(item: ContrastTogether, claim: str) -> str:
     """Write a claim: "shaped is better than simplified"."""
-    contrast = item.contrast
-    if claim == "equivalent":
-        return f"{contrast.a} and {contrast.b} are equivalent"
-    return f"{contrast.a} is {claim} than {contrast.b}"
+    return _CLAIM_WORDS[claim].format(a=item.contrast.a, b=item.contrast.b)

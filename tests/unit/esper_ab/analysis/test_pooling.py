@@ -92,3 +92,11 @@ def test_an_experiment_that_its_own_audit_blocks_blocks_the_pooled_answer():
     foreign_plan = msgspec.structs.replace(first_event.plan, digest="1" * 64)  # not that of the runs' orders
     blocked = fold([msgspec.structs.replace(first_event, plan=foreign_plan), *later_events])
     assert pooled(history_of(1), blocked).comparison.verdict is Verdict.BLOCKED
+
+
+def test_the_claim_not_worse_is_pooled_at_its_one_sided_bound():
+    settings = {"claim": "not-worse", "control": "simplified"}
+    whole = experiment(1, replicates=20, groups=ALIKE, settings=settings)
+    answer = pooled(fold(whole.events()), fold(replace(whole, rng_seed=4).events()))
+    assert answer.comparison.design.non_inferiority.nominal_p == (0.025,)
+    assert answer.comparison.last_look.non_inferiority is not None

@@ -94,3 +94,13 @@ def test_groups_in_the_other_order_are_seen_from_the_first_experiment():
     reversed_groups = dict(reversed(APART.items()))
     text = sentence(experiment(1, groups=APART), experiment(2, groups=reversed_groups))
     assert text.startswith("Confirmed: seed1 and seed2 each show that shaped is better than simplified;")
+
+
+def test_a_better_group_confirms_that_it_is_not_worse():
+    settings = {"claim": "not-worse", "control": "simplified"}
+    not_worse = {"shaped": Shape(accuracy=70.3), "simplified": Shape(accuracy=70.0, mode="simplified", params=500)}
+    first = experiment(2, groups=not_worse, replicates=20, settings=settings)
+    text = sentence(first, experiment(3, groups=APART, replicates=20, settings=settings, earlier=(2,)))
+    assert text.startswith(
+        "Confirmed: seed2 and seed3 each show that shaped is not worse than simplified by the margin;"
+    )
