@@ -17,7 +17,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.trainer import is_command
 from esper_ab.contracts.wording import listed
-from esper_ab.design.design import Contrast
+from esper_ab.design.design import Contrast, rule
 from esper_ab.journal.fold import History
 from esper_ab.plan.pooling import compared_pairs, fixed_rule, trainer_source
 from esper_ab.readers.agreement import Source, differing
@@ -212,12 +212,15 @@ def _name_for(group: Group, free: Mapping[str, GroupSettings]) -> str:
 
 
 def _differing_rules(sources: Sequence[Source]) -> Iterator[str]:
-    """Yield a line for each setting of the plan that differs, besides those of the question and the rng seed."""
+    """Yield a line for each setting of the plan that differs, besides those of the question and the rng seed.
+
+    Plans with equal settings may still differ in the rule, as those of different versions do.
+    """
     tables = {name: _settings(history.plan.experiment) for name, history in sources}
-    for key in next(iter(tables.values())):
-        line = _line(key, {name: table[key] for name, table in tables.items()})
-        if line:
-            yield line
+    lines = [_line(key, {name: table[key] for name, table in tables.items()}) for key in next(iter(tables.values()))]
+    if not any(lines):
+        lines = [_line("rule", {name: rule(history.plan.design) for name, history in sources})]
+    yield from filter(None, lines)
 
 
 def _settings(experiment: ResolvedExperiment) -> dict[str, str]:

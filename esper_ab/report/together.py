@@ -67,7 +67,7 @@ class ContrastTogether:
     contrast: Contrast
     effects: tuple[ExperimentEffect, ...]  # in the order in which the experiments are named
     pooled: PooledComparison | None  # None unless the experiments are finished and of one plan
-    mean: RandomEffects | None  # over experiments of different plans; None for fewer than three with a standard error
+    mean: RandomEffects | None  # over ended experiments of different plans; None for fewer than three with an se
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ def together(question: SameQuestion) -> Together:
     contrasts = []
     for contrast, pooled_answer in zip(question.contrasts, pooled_answers, strict=True):
         effects = _effects(question, experiments, contrast)
-        mean = None if question.one_plan else _mean(effects)
+        mean = None if question.one_plan or unfinished else _mean(effects)
         contrasts.append(ContrastTogether(contrast=contrast, effects=effects, pooled=pooled_answer, mean=mean))
     return Together(question=question, experiments=experiments, unfinished=unfinished, contrasts=tuple(contrasts))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import Drawing, Picture, name_rows, shortened, write_beside
 from esper_ab.report.figures.effects import interval_rows
@@ -16,7 +17,7 @@ _ROW = 0.36  # inches
 
 def forest_drawing(answer: Together) -> Drawing | None:
     """Return the figure of all comparisons; None if no experiment has an estimate."""
-    if not any(effect.estimate is not None for item in answer.contrasts for effect in item.effects):
+    if not _has_effects(answer):
         return None
     return Drawing(
         "forest",
@@ -28,8 +29,14 @@ def forest_drawing(answer: Together) -> Drawing | None:
     )
 
 
+def _has_effects(answer: Together) -> bool:
+    return any(effect.estimate is not None for item in answer.contrasts for effect in item.effects)
+
+
 def forest_figure(answer: Together) -> Figure:
-    """Draw a panel per comparison, with a row per experiment and one for all of them."""
+    """Draw a panel per comparison, with a row per experiment and one for all; UsageError if there is no effect."""
+    if not _has_effects(answer):
+        raise UsageError(f"{answer.names}: no two groups are compared in all of them, so there is no effect to draw")
     with style.look():
         heights = [_height(item) for item in answer.contrasts]
         figure = Picture(figsize=(9.4, sum(heights)))

@@ -72,6 +72,10 @@ EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
     "one seed": ready_journals.one_replicate,
     "stopped": lambda: _stopped(),
     "no event": lambda: [],
+    "one group": lambda: synthetic.Synthetic(groups={"shaped": synthetic.Shape()}).events(),
+    "one group with another rng seed": lambda: synthetic.Synthetic(
+        groups={"shaped": synthetic.Shape()}, rng_seed=12
+    ).events(),
     "another rng seed": lambda: synthetic.Synthetic(rng_seed=12).events(),
     "longer with another rng seed": lambda: synthetic.Synthetic(rng_seed=12, episodes=9).events(),
 }

@@ -1,7 +1,9 @@
 """The forest plot has a row per experiment and one for all of them."""
 
+import pytest
 from support.journals.replications import experiment, source
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.same_question import same_question
 from esper_ab.report.figures.forest import forest_drawing, forest_figure
 from esper_ab.report.together import together
@@ -36,3 +38,5 @@ def test_without_an_estimate_there_is_no_figure():
     groups = {"shaped": experiment(1).groups["shaped"]}
     alone = answer_of(experiment(1, groups=groups), experiment(2, groups=groups))
     assert forest_drawing(alone) is None
+    with pytest.raises(UsageError, match="no effect to draw"):
+        forest_figure(alone)
