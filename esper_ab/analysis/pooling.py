@@ -38,7 +38,7 @@ _UNLIKELY = 0.01  # p of equal differences, below which the experiments are said
 class JoinedExperiment:
     """One of several experiments of the same question."""
 
-    name: str  # its directory, as the user gave it
+    name: str  # of its directory
     history: History
     names: Mapping[str, str]  # its own name of a group -> the name in the joint answer
 

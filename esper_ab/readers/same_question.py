@@ -58,8 +58,10 @@ def on_other_seeds(sources: Sequence[Source]) -> bool:
 def same_question(sources: Sequence[Source]) -> SameQuestion:
     """Return what the sources have in common; UsageError, with one line per difference, if they ask different things.
 
-    The sources have at least two rng seeds.
+    The sources have at least two rng seeds. They are called by the names of their folders, or by their paths if two
+    folders have one name.
     """
+    sources = _called_by_folder(sources)
     lines = tuple(_different_questions(sources))
     if lines:
         raise UsageError("\n  ".join((_DIFFERENT, *lines)))
@@ -81,6 +83,13 @@ def same_question(sources: Sequence[Source]) -> SameQuestion:
         repeated=repeated,
         differs=(*_differing_rules(kept), *_differing_facts(kept)),
     )
+
+
+def _called_by_folder(sources: Sequence[Source]) -> Sequence[Source]:
+    names = [name.rstrip("/").rpartition("/")[2] for name, _ in sources]
+    if len(set(names)) < len(names):
+        return sources
+    return [(name, history) for name, (_, history) in zip(names, sources, strict=True)]
 
 
 def _different_questions(sources: Sequence[Source]) -> Iterator[str]:

@@ -143,3 +143,11 @@ def test_a_trainer_whose_source_changed_is_not_pooled():
     question = same_question([with_trainer(1, "a"), with_trainer(2, "b")])
     assert not question.one_plan
     assert "source of the trainer: a in seed1; b in seed2" in question.differs
+
+
+def test_experiments_are_called_by_their_folders_if_these_differ():
+    first, second = source(experiment(1))[1], source(experiment(2))[1]
+    question = same_question([("/runs/old/demo", first), ("/runs/new/again/", second)])
+    assert [item.name for item in question.experiments] == ["demo", "again"]
+    question = same_question([("/runs/old/demo", first), ("/runs/new/demo", second)])
+    assert [item.name for item in question.experiments] == ["/runs/old/demo", "/runs/new/demo"]
