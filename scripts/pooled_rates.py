@@ -108,19 +108,19 @@ def simulate(plan: Plan, law: Law, difference: float, repetitions: int, shares: 
     d = law(rng, (repetitions, MOST, plan.seeds)) + difference
     total = np.cumsum(d, axis=2)
     squares = np.cumsum(d**2, axis=2)
-    own = np.zeros((repetitions, MOST))
+    claims = np.zeros((repetitions, MOST))
     pairs = np.full((repetitions, MOST), plan.seeds)
-    stopped = np.zeros((repetitions, MOST), dtype=bool)
+    stopped_mask = np.zeros((repetitions, MOST), dtype=bool)
     for look, bound in zip(plan.looks, bounds, strict=True):
         t = t_of(np.full_like(pairs, look), total[:, :, look - 1], squares[:, :, look - 1])
-        crosses = (2.0 * t_sf(np.abs(t), look - 1) <= bound) & ~stopped
-        own[crosses] = np.sign(t[crosses])
+        crosses = (2.0 * t_sf(np.abs(t), look - 1) <= bound) & ~stopped_mask
+        claims[crosses] = np.sign(t[crosses])
         pairs[crosses] = look
-        stopped |= crosses
+        stopped_mask |= crosses
     place = pairs[:, :, None] - 1
     return Simulated(
         plan,
-        own,
+        claims,
         pairs,
         np.take_along_axis(total, place, 2)[:, :, 0],
         np.take_along_axis(squares, place, 2)[:, :, 0],
@@ -139,8 +139,8 @@ def pooled_rule(simulated: Simulated, shares: int = 1) -> Floats:
         n, t = _pooled_t(simulated, count)
         alpha = alpha_of_pooling(ALPHA, count) / shares
         bounds = {
-            used: bound_after_early_stops(alpha, used - 1, used, simulated.plan.seeds * count)
-            for used in np.unique(n).tolist()
+            size: bound_after_early_stops(alpha, size - 1, size, simulated.plan.seeds * count)
+            for size in np.unique(n).tolist()
         }
         bound = np.vectorize(bounds.get)(n)
         claims[:, count - 1] = np.sign(t) * (2.0 * t_sf(np.abs(t), n - 1) <= bound)
@@ -269,9 +269,9 @@ def power_table() -> Iterator[list[str]]:
     cells = [(seeds, difference) for seeds in (6, 20) for difference in (0.3, 0.5, 0.8)]
     simulated = [simulate(planned(seeds), normal, difference, EXPERIMENTS // 4) for seeds, difference in cells]
     yield ["rule", *(f"{seeds} seeds, {difference} SD" for seeds, difference in cells)]
-    yield ["one experiment alone", *(percent(one.own[:, 0] > 0.0) for one in simulated)]
+    yield ["one experiment alone", *(percent(cell.own[:, 0] > 0.0) for cell in simulated)]
     for name, rule in RULES.items():
-        yield [name, *(percent(rule(one)[:, 1] > 0.0) for one in simulated)]
+        yield [name, *(percent(rule(cell)[:, 1] > 0.0) for cell in simulated)]
 
 
 def coverage_table() -> Iterator[list[str]]:
@@ -306,9 +306,15 @@ def mean_table() -> Iterator[list[str]]:
     yield ["experiments", "pairs", "tau, in SDs of a pair", "Knapp-Hartung", "with its floor (used)"]
     for seeds in ((6, 10, 20), (10, 10, 10), (6, 6, 10, 20, 30), (10,) * 10):
         for tau in (0.0, 0.2, 0.5):
-            plain, floored = zip(*_simulated_means(seeds, tau), strict=True)
+            plain_covers, floored_covers = zip(*_simulated_means(seeds, tau), strict=True)
             pairs = ", ".join(map(str, seeds)) if len(set(seeds)) > 1 else f"{seeds[0]} each"
-            yield [str(len(seeds)), pairs, f"{tau:g}", percent(np.array(plain)), percent(np.array(floored))]
+            yield [
+                str(len(seeds)),
+                pairs,
+                f"{tau:g}",
+                percent(np.array(plain_covers)),
+                percent(np.array(floored_covers)),
+            ]
 
 
 def _simulated_means(seeds: tuple[int, ...], tau: float) -> Iterator[tuple[bool, bool]]:
@@ -317,9 +323,9 @@ def _simulated_means(seeds: tuple[int, ...], tau: float) -> Iterator[tuple[bool,
         samples = [rng.standard_normal(n) + tau * rng.standard_normal() for n in seeds]
         estimates = [float(sample.mean()) for sample in samples]
         variances = [float(sample.var(ddof=1)) / sample.size for sample in samples]
-        plain = random_effects(estimates, variances, floor=False)
-        floored = random_effects(estimates, variances)
-        yield plain.low <= 0.0 <= plain.high, floored.low <= 0.0 <= floored.high
+        plain_mean = random_effects(estimates, variances, floor=False)
+        floored_mean = random_effects(estimates, variances)
+        yield plain_mean.low <= 0.0 <= plain_mean.high, floored_mean.low <= 0.0 <= floored_mean.high
 
 
 def main() -> None:
@@ -335,8 +341,8 @@ def main() -> None:
     for name, build in tables.items():
         start = f"<!-- {name} table -->\n"
         end = f"\n<!-- /{name} table -->"
-        head, rest = text.split(start)
-        _, tail = rest.split(end)
+        head, old_table = text.split(start)
+        _, tail = old_table.split(end)
         lines = "\n".join(table(list(build())))
         text = f"{head}{start}{lines}{end}{tail}"
         print(f"{name}: done", flush=True)

@@ -81,14 +81,21 @@ def _pooled(
     planned_pairs = 0
     for number, item in enumerate(experiments):
         of_experiment = _rows_by_replicate(item, contrast)
-        lost = sum(any(row.value is None for row in pair) for pair in of_experiment.values())
-        planned_pairs += len(item.history.blocks) - lost
-        sizes.append(len(of_experiment) - lost)
+        lost_pairs = sum(any(row.value is None for row in pair) for pair in of_experiment.values())
+        planned_pairs += len(item.history.blocks) - lost_pairs
+        sizes.append(len(of_experiment) - lost_pairs)
         for replicate, pair in of_experiment.items():
             name = f"{number}/{replicate}"
             replicates.append(name)
             rows += [msgspec.structs.replace(row, replicate=name) for row in pair]
-    design = _pooled_design(experiments, contrast, shares, len(replicates), sum(sizes), planned_pairs)
+    design = _pooled_design(
+        experiments,
+        contrast,
+        shares=shares,
+        replicates=len(replicates),
+        pairs=sum(sizes),
+        planned_pairs=planned_pairs,
+    )
     plan = AnalysisPlan(groups=contrast.groups, replicates=tuple(replicates), scales=(scale_of(design),), design=design)
     observations = Observations(
         source="",
@@ -120,14 +127,20 @@ def _rows_by_replicate(item: JoinedExperiment, contrast: Contrast) -> dict[str, 
 
 
 def _pooled_design(
-    experiments: Sequence[JoinedExperiment], contrast: Contrast, shares: int, replicates: int, pairs: int, planned: int
+    experiments: Sequence[JoinedExperiment],
+    contrast: Contrast,
+    *,
+    shares: int,
+    replicates: int,
+    pairs: int,
+    planned_pairs: int,
 ) -> Design:
     """Return the design of one comparison over all experiments: one look at all replicates."""
     designs = [item.history.design for item in experiments]
     design = designs[0]
     common = {"comparisons": (contrast,), "early_stop": True, "futility": None}
-    if any(one.anytime_after is not None for one in designs):
-        evidence = max(one.evidence for one in designs) * shares
+    if any(planned_design.anytime_after is not None for planned_design in designs):
+        evidence = max(planned_design.evidence for planned_design in designs) * shares
         return msgspec.structs.replace(
             design,
             **common,
@@ -143,9 +156,9 @@ def _pooled_design(
     one_sided_bounds: tuple[float, ...] = ()
     if pairs >= LEAST_PAIRS:
         df = pairs - (design.positions if design.adjusted else 1)
-        bound = bound_after_early_stops(alpha, df, pairs, planned)
+        bound = bound_after_early_stops(alpha, df, pairs, planned_pairs)
         boundaries = (Boundary(open=1, alpha=alpha, nominal_p=(bound,)),)
-        one_sided_bounds = (bound_after_early_stops(2.0 * alpha, df, pairs, planned) / 2.0,)
+        one_sided_bounds = (bound_after_early_stops(2.0 * alpha, df, pairs, planned_pairs) / 2.0,)
     return msgspec.structs.replace(
         design,
         **common,
@@ -167,17 +180,17 @@ def _joined_facts(experiments: Sequence[JoinedExperiment], facts: Sequence[Facts
     findings = []
     same_settings = []
     same_records = []
-    for item, one in zip(experiments, facts, strict=True):
-        for finding in one.findings:
+    for item, own_facts in zip(experiments, facts, strict=True):
+        for finding in own_facts.findings:
             groups = tuple(item.names[group] for group in finding.groups)
             sentence = f"{item.name}: {finding.sentence}"
             findings.append(msgspec.structs.replace(finding, groups=groups, sentence=sentence))
-        same_settings.append(_both_ways(one.same_settings, item.names))
-        same_records.append(_both_ways(one.same_records, item.names))
+        same_settings.append(_both_ways(own_facts.same_settings, item.names))
+        same_records.append(_both_ways(own_facts.same_records, item.names))
     return msgspec.structs.replace(
         facts[0],
         findings=tuple(findings),
-        paired=all(one.paired for one in facts),
+        paired=all(own_facts.paired for own_facts in facts),
         same_settings=frozenset.intersection(*same_settings),
         same_records=frozenset.intersection(*same_records),
     )
@@ -185,8 +198,8 @@ def _joined_facts(experiments: Sequence[JoinedExperiment], facts: Sequence[Facts
 
 def _both_ways(pairs: frozenset[tuple[str, str]], names: Mapping[str, str]) -> frozenset[tuple[str, str]]:
     """Return the pairs of groups under their pooled names, in both orders."""
-    named = [(names[a], names[b]) for a, b in pairs]
-    return frozenset((*named, *((b, a) for a, b in named)))
+    named_pairs = [(names[a], names[b]) for a, b in pairs]
+    return frozenset((*named_pairs, *((b, a) for a, b in named_pairs)))
 
 
 def _split(differences: Floats, sizes: Sequence[int]) -> list[Floats]:
@@ -203,12 +216,12 @@ def _disagreement(parts: Sequence[Floats]) -> float | None:
     if len(parts) < 2 or df < 1:
         return None
     means = [exact_sum(part) / part.size for part in parts]
-    within = sum(exact_sum((part - mean) ** 2) for part, mean in zip(parts, means, strict=True)) / df
+    error_variance = sum(exact_sum((part - mean) ** 2) for part, mean in zip(parts, means, strict=True)) / df
     grand_mean = sum(exact_sum(part) for part in parts) / total
-    between = sum(part.size * (mean - grand_mean) ** 2 for part, mean in zip(parts, means, strict=True))
-    if within <= 0.0:
+    squares_of_means = sum(part.size * (mean - grand_mean) ** 2 for part, mean in zip(parts, means, strict=True))
+    if error_variance <= 0.0:
         return None
-    return float(f_sf(between / (len(parts) - 1) / within, len(parts) - 1, df))
+    return float(f_sf(squares_of_means / (len(parts) - 1) / error_variance, len(parts) - 1, df))
 
 
 def _rng_seed(experiments: Sequence[JoinedExperiment]) -> int:

@@ -72,8 +72,8 @@ def compare_experiments(paths: Sequence[str | Path]) -> ComparedExperiments:
 
     Raises UsageError, with a line per reason, if their questions differ or all have the same rng seed.
     """
-    given = [paths] if isinstance(paths, str | Path) else paths
-    sources = read_sources([path_of("paths", path) for path in given])
+    listed_paths = [paths] if isinstance(paths, str | Path) else paths
+    sources = read_sources([path_of("paths", path) for path in listed_paths])
     if not on_other_seeds(sources):
         raise UsageError("these experiments have one rng seed, so their seeds form pairs: use `esper-ab compare`")
     return ComparedExperiments(answer=together(same_question(sources)))

@@ -48,11 +48,11 @@ def write_answer(directory: Path, form: Form) -> WrittenAnswer:
         groups=history.groups,
         contrasts=history.design.comparisons,
         comparisons=report.content.comparisons,
-        text=printed(report, form, () if form in _STORED else _with_earlier(directory, history)),
+        text=printed(report, form, () if form in _STORED else _sentences_on_all(directory, history)),
     )
 
 
-def _with_earlier(directory: Path, history: History) -> tuple[str, ...]:
+def _sentences_on_all(directory: Path, history: History) -> tuple[str, ...]:
     """Return a sentence per comparison on this experiment and those that it replicates.
 
     Return () if it replicates none, or if one of them is not beside its directory, has not ended, or asks another

@@ -14,7 +14,6 @@ from esper_ab.control.preflight import expected_bytes
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.plan import Plan
-from esper_ab.plan.pooling import declared
 from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import settings_of
@@ -84,5 +83,7 @@ def _plan_on_devices(
         remarks += coverage_notes
     plan, cost = make_plan(experiment, machine, remarks=remarks, run_sd=run_sd, reward_audit=reward_audit)
     if prior_results.original is not None:
+        from esper_ab.plan.pooling import declared  # most launches repeat no experiment
+
         plan = declared(plan, prior_results.original)
     return plan, cost

@@ -11,7 +11,6 @@ import msgspec
 
 from esper_ab.api.requested import DeclaredExperiment
 from esper_ab.campaign.campaign import Campaign, PriorResults
-from esper_ab.campaign.replicated import plan_beside
 from esper_ab.campaign.reward_audit import load_reward_audit
 from esper_ab.commands._launch_flags import LaunchFlags
 from esper_ab.commands._launcher_flags import read_launcher_flags
@@ -120,6 +119,8 @@ def _prior_results(flags: LaunchFlags) -> PriorResults:
         reward_audit = load_reward_audit(flags.reward_audit)
     original = None
     if flags.what is not None and Path(flags.what).suffix == ".toml":
+        from esper_ab.campaign.replicated import plan_beside  # reads a journal, which --help does not
+
         original = plan_beside(Path(flags.what))
     return PriorResults(calibration=calibration, reward_audit=reward_audit, original=original)
 

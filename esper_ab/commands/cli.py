@@ -27,7 +27,7 @@ SECTIONS = {
         "cite": "Print BibTeX for esper_ab, and the results of EXPERIMENT as rows of a LaTeX table.",
         "query": "Run an SQL query over EXPERIMENT.",
         "export": "Write the tables of EXPERIMENT as CSV or Parquet files.",
-        "compare": "Compare the groups of several experiment directories; exploratory.",
+        "compare": "Compare the groups of several experiment directories, or join experiments of one question.",
         "judge": "Judge outcomes of finished runs by PLAN or, without PLAN, explore them.",
         "track": "Send the records of EXPERIMENT to Weights & Biases or TensorBoard.",
     },

@@ -89,11 +89,11 @@ def _show_together(
     answer = together(same_question(sources))
     if figure is not None:
         from esper_ab.report.figures.external import write_figure  # with matplotlib
-        from esper_ab.report.figures.forest import forest_figure
+        from esper_ab.report.figures.forest import forest_figure  # likewise
 
         write_figure(forest_figure(answer), figure)
     if page is not None:
-        from esper_ab.contracts.files_below import write_below
+        from esper_ab.contracts.files_below import write_below  # most calls write no page
         from esper_ab.report.page import render_page  # with matplotlib
 
         write_below(page.parent, page.name, render_page(replications_report(answer)).encode())

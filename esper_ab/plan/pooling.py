@@ -7,11 +7,9 @@ from collections.abc import Mapping
 import msgspec
 
 from esper_ab.contracts.settings import GroupSettings
-from esper_ab.contracts.wording import listed
 from esper_ab.design.design import Design
 from esper_ab.plan.plan import EarlierExperiment, Plan
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.stats.pooled_bound import alpha_of_pooling
 
 
 class FixedRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +53,7 @@ def declared(plan: Plan, original: Plan) -> Plan:
     It is then also pooled with the experiments with which `original` is pooled.
     """
     earlier = (*original.earlier, _named(original))
-    is_fresh = plan.experiment.rng_seed not in {one.rng_seed for one in earlier}
+    is_fresh = plan.experiment.rng_seed not in {experiment.rng_seed for experiment in earlier}
     if not is_fresh or not plan.design.comparisons or _settings(plan) != _settings(original):
         return plan
     names = {name: name for name in _settings(plan)}
@@ -71,18 +69,3 @@ def _named(plan: Plan) -> EarlierExperiment:
 
 def _settings(plan: Plan) -> dict[str, GroupSettings]:
     return {group.name: group.settings for group in plan.experiment.groups}
-
-
-def pooling_words(plan: Plan) -> str:
-    """Say in one sentence with which experiments a replication is pooled, and by which rule; "" for other plans."""
-    earlier = plan.earlier
-    if not earlier:
-        return ""
-    names = listed([one.name for one in earlier])
-    start = f"Replicates {names}: when both have ended, they are also judged together"
-    if len(earlier) > 1:
-        start = f"Replicates {names}: when all have ended, they are also judged together"
-    if plan.design.anytime_after is not None:
-        return f"{start}, by the anytime-valid t over all pairs."
-    share = alpha_of_pooling(plan.design.alpha, len(earlier) + 1)
-    return f"{start}, in one look at {100.0 * share:.3g} %."

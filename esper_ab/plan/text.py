@@ -19,7 +19,6 @@ from esper_ab.plan.devices import environments_per_device, runs_at_once, unused_
 from esper_ab.plan.estimate import Estimate, duration
 from esper_ab.plan.kind import NotesKind
 from esper_ab.plan.plan import Plan
-from esper_ab.plan.pooling import pooling_words
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 
 _BLOCKS_SHOWN = 12
@@ -84,6 +83,22 @@ def short_text(
         *(f"note: {note}" for note in plan.notes[: plan.limits]),
     )
     return visible("\n".join(wrapped(line, width) for line in lines if line))
+
+
+def pooling_words(plan: Plan) -> str:
+    """Say in one sentence with which experiments a replication is pooled, and by which rule; "" for other plans."""
+    earlier = plan.earlier
+    if not earlier:
+        return ""
+    from esper_ab.stats.pooled_bound import alpha_of_pooling  # needs numpy, and most plans replicate nothing
+
+    names = listed([experiment.name for experiment in earlier])
+    number_words = "both" if len(earlier) == 1 else "all"
+    start = f"Replicates {names}: when {number_words} have ended, they are also judged together"
+    if plan.design.anytime_after is not None:
+        return f"{start}, by the anytime-valid t over all pairs."
+    share = alpha_of_pooling(plan.design.alpha, len(earlier) + 1)
+    return f"{start}, in one look at {100.0 * share:.3g} %."
 
 
 def _window(plan: Plan) -> str:

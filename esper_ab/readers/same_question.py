@@ -41,12 +41,12 @@ class SameQuestion:
     @property
     def contrasts(self) -> tuple[Contrast, ...]:
         """The comparisons that all experiments planned, as the first one names them."""
-        first, *others = self.experiments
-        planned = [compared_pairs(other.history.plan, other.names) for other in others]
+        first_experiment, *others = self.experiments
+        planned_pairs = [compared_pairs(other.history.plan, other.names) for other in others]
         return tuple(
             contrast
-            for contrast in first.history.design.comparisons
-            if all(frozenset(contrast.groups) in pairs for pairs in planned)
+            for contrast in first_experiment.history.design.comparisons
+            if all(frozenset(contrast.groups) in pairs for pairs in planned_pairs)
         )
 
 
@@ -65,23 +65,24 @@ def same_question(sources: Sequence[Source]) -> SameQuestion:
     lines = tuple(_different_questions(sources))
     if lines:
         raise UsageError("\n  ".join((_DIFFERENT, *lines)))
-    kept, repeated = _without_repeats(sources)
-    if _replication_comes_first(kept):
-        kept.sort(key=lambda source: len(source[1].plan.earlier))
-    first_history = kept[0][1]
+    kept_sources, repetitions = _drop_repeats(sources)
+    if _replication_comes_first(kept_sources):
+        kept_sources.sort(key=lambda source: len(source[1].plan.earlier))
+    first_history = kept_sources[0][1]
     experiments = tuple(
-        JoinedExperiment(name=name, history=history, names=_names_in(first_history, history)) for name, history in kept
+        JoinedExperiment(name=name, history=history, names=_map_names(first_history, history))
+        for name, history in kept_sources
     )
     rules = [fixed_rule(item.history.plan, item.names) for item in experiments]
     one_plan = all(rule == rules[0] for rule in rules)
-    missing = _not_given(kept)
+    missing_names = _find_missing(kept_sources)
     return SameQuestion(
         experiments=experiments,
         one_plan=one_plan,
-        declared=one_plan and not missing and _is_declared(kept),
-        missing=missing,
-        repeated=repeated,
-        differs=(*_differing_rules(kept), *_differing_facts(kept)),
+        declared=one_plan and not missing_names and _is_declared(kept_sources),
+        missing=missing_names,
+        repeated=repetitions,
+        differs=(*_differing_rules(kept_sources), *_differing_facts(kept_sources)),
     )
 
 
@@ -165,34 +166,31 @@ def _settings_of_groups(history: History) -> tuple[bytes, ...]:
     return tuple(sorted(msgspec.json.encode(group.settings) for group in history.plan.experiment.groups))
 
 
-def _without_repeats(sources: Sequence[Source]) -> tuple[list[Source], tuple[str, ...]]:
+def _drop_repeats(sources: Sequence[Source]) -> tuple[list[Source], tuple[str, ...]]:
     """Keep one source per rng seed, the one with most finished runs; say which others repeat its runs."""
     by_seed: dict[int, list[Source]] = {}
     for source in sources:
         by_seed.setdefault(source[1].plan.experiment.rng_seed, []).append(source)
-    kept = []
+    kept_sources = []
     sentences = []
     for rng_seed, repeats in by_seed.items():
         best = max(repeats, key=lambda source: _finished_runs(source[1]))
-        kept.append(best)
+        kept_sources.append(best)
         others = [name for name, history in repeats if history is not best[1]]
         if others:
             verb = "repeats" if len(others) == 1 else "repeat"
             sentences.append(
-                f"{listed(others)} {verb} the runs of {best[0]}, because both have the rng seed {rng_seed}: counted "
-                "once."
+                f"{listed(others)} {verb} the runs of {best[0]}, with the same rng seed ({rng_seed}): counted once."
             )
-    return kept, tuple(sentences)
+    return kept_sources, tuple(sentences)
 
 
 def _replication_comes_first(sources: Sequence[Source]) -> bool:
     """True if an experiment is named before one that it replicates."""
-    seen: set[str] = set()
-    given = {history.plan.digest for _, history in sources}
-    for _, history in sources:
-        if any(earlier.digest in given and earlier.digest not in seen for earlier in history.plan.earlier):
+    digests = [history.plan.digest for _, history in sources]
+    for place, (_, history) in enumerate(sources):
+        if any(earlier.digest in digests[place + 1 :] for earlier in history.plan.earlier):
             return True
-        seen.add(history.plan.digest)
     return False
 
 
@@ -200,21 +198,21 @@ def _finished_runs(history: History) -> int:
     return sum(run.evaluation is not None for run in history.runs.values())
 
 
-def _names_in(first: History, history: History) -> dict[str, str]:
+def _map_names(first_history: History, history: History) -> dict[str, str]:
     """Return the first experiment's name of each group, which has the same settings there."""
-    groups = first.plan.experiment.groups
+    groups = first_history.plan.experiment.groups
     settings = {group.name: group.settings for group in groups}
     free = dict(settings)
     names: dict[str, str] = {}
     own_groups = sorted(history.plan.experiment.groups, key=lambda group: settings.get(group.name) != group.settings)
     for group in own_groups:  # those with the same name and settings first
-        name = _name_for(group, free)
+        name = _match_name(group, free)
         names[group.name] = name
         del free[name]
     return names
 
 
-def _name_for(group: Group, free: Mapping[str, GroupSettings]) -> str:
+def _match_name(group: Group, free: Mapping[str, GroupSettings]) -> str:
     if free.get(group.name) == group.settings:
         return group.name
     return next(name for name, settings in free.items() if settings == group.settings)
@@ -250,12 +248,12 @@ def _differing_facts(sources: Sequence[Source]) -> Iterator[str]:
             yield line
 
 
-def _not_given(sources: Sequence[Source]) -> tuple[str, ...]:
+def _find_missing(sources: Sequence[Source]) -> tuple[str, ...]:
     """Name the experiments with which a plan says that it is pooled, but that are not among the sources."""
-    given = {history.plan.digest for _, history in sources}
+    digests = {history.plan.digest for _, history in sources}
     return tuple(
         dict.fromkeys(
-            earlier.name for _, history in sources for earlier in history.plan.earlier if earlier.digest not in given
+            earlier.name for _, history in sources for earlier in history.plan.earlier if earlier.digest not in digests
         )
     )
 

@@ -31,43 +31,47 @@ def confirmations(answer: Together) -> tuple[str, ...]:
 
 
 def _sentence(answer: Together, item: ContrastTogether) -> str:
-    first, *later = item.effects
-    claimed = _claim(first)
+    first_effect, *later_effects = item.effects
+    claimed = _claim(first_effect)
     if claimed:
-        relation = _confirmed(answer, item, claimed, later)
+        relation = _confirmed(answer, item, claimed, later_effects)
     else:
-        relation = _undecided_at_first(answer, item, later)
+        relation = _undecided_at_first(answer, item, later_effects)
     return f"{relation}; {_numbers(answer, item)}."
 
 
-def _confirmed(answer: Together, item: ContrastTogether, claimed: str, later: Sequence[ExperimentEffect]) -> str:
+def _confirmed(
+    answer: Together, item: ContrastTogether, claimed: str, later_effects: Sequence[ExperimentEffect]
+) -> str:
     """Say whether the later experiments confirm what the first one claims."""
-    first = item.effects[0].name
+    first_name = item.effects[0].name
     words = _words(item, claimed)
-    agreeing = [effect.name for effect in later if _supports(_claim(effect), claimed)]
-    if len(agreeing) == len(later):
-        return f"Confirmed: {listed([first, *agreeing])} each show that {words}"
-    opposed = [effect.name for effect in later if _claim(effect) == _OPPOSITE.get(claimed)]
+    agreeing = [effect.name for effect in later_effects if _supports(_claim(effect), claimed)]
+    if len(agreeing) == len(later_effects):
+        return f"Confirmed: {listed([first_name, *agreeing])} each show that {words}"
+    opposed = [effect.name for effect in later_effects if _claim(effect) == _OPPOSITE.get(claimed)]
     if opposed:
         verb = "shows" if len(opposed) == 1 else "show"
-        return f"Contradicted: {first} shows that {words}, {listed(opposed)} {verb} the opposite"
-    others = listed([effect.name for effect in later if effect.name not in agreeing])
+        return f"Contradicted: {first_name} shows that {words}, {listed(opposed)} {verb} the opposite"
+    others = listed([effect.name for effect in later_effects if effect.name not in agreeing])
     if agreeing:
-        relation = f"Confirmed by {listed(agreeing)}, not by {others} alone: {first} shows that {words}"
+        relation = f"Confirmed by {listed(agreeing)}, not by {others} alone: {first_name} shows that {words}"
     else:
-        relation = f"Not confirmed by {others} alone: {first} shows that {words}"
+        relation = f"Not confirmed by {others} alone: {first_name} shows that {words}"
     if item.pooled is None:
         return relation
-    together = "both together" if len(item.effects) == 2 else "all together"
+    all_words = "both together" if len(item.effects) == 2 else "all together"
     if _supports(_claim_of(item.pooled.comparison), claimed):
-        return f"{relation}, and {together} still {_show(answer)} it"
-    return f"{relation}, but {together} do not"
+        return f"{relation}, and {all_words} still {_show(answer)} it"
+    return f"{relation}, but {all_words} do not"
 
 
-def _undecided_at_first(answer: Together, item: ContrastTogether, later: Sequence[ExperimentEffect]) -> str:
+def _undecided_at_first(answer: Together, item: ContrastTogether, later_effects: Sequence[ExperimentEffect]) -> str:
     """Say what experiments show of which the first one claims nothing."""
     groups = f"{item.contrast.a} and {item.contrast.b}"
-    claiming = [f"{effect.name} shows that {_words(item, _claim(effect))}" for effect in later if _claim(effect)]
+    claiming = [
+        f"{effect.name} shows that {_words(item, _claim(effect))}" for effect in later_effects if _claim(effect)
+    ]
     if claiming:
         relation = f"{item.effects[0].name} decides nothing about {groups}, {', '.join(claiming)}"
     else:

@@ -66,7 +66,7 @@ def _steps_after_end(content: Content) -> Iterator[Item]:
         yield Item("To compare it, train another group alone with the same settings and seeds:", compare_command)
         return
     verdicts = {item.verdict for item in content.comparisons}
-    yield from _with_earlier(content)
+    yield from _read_together(content)
     if Verdict.BLOCKED in verdicts:
         yield Item("Fix what the audit found, then launch it again.", _relaunch_command(content, "fixed"))
     if Verdict.NO_INFERENCE in verdicts:
@@ -88,7 +88,7 @@ def _steps_after_end(content: Content) -> Iterator[Item]:
         yield Item("Nothing to compare: the settings make the same computation.")
 
 
-def _with_earlier(content: Content) -> Iterator[Item]:
+def _read_together(content: Content) -> Iterator[Item]:
     """Yield the step after a replication: read it together with the experiments with which it is pooled."""
     names = [earlier.name for earlier in content.history.plan.earlier]
     if names:

@@ -100,15 +100,14 @@ def _reasons(answer: Together) -> Iterator[str]:
 
 def _pooled_verdicts(answer: Together) -> list[Node]:
     """Return the pooled verdicts, with what was paid for the looks already taken."""
-    pooled = [item.pooled for item in answer.contrasts if item.pooled is not None]
-    comparisons = [one.comparison for one in pooled]
+    comparisons = [item.pooled.comparison for item in answer.contrasts if item.pooled is not None]
     mark = "exploratory " if answer.exploratory else ""
-    cards, shared = cards_of(comparisons, mark)
+    cards, shared_warnings = cards_of(comparisons, mark)
     pairs = max(len(comparison.pairs) for comparison in comparisons)
     place = f"{counted(len(answer.experiments), 'experiment')} together, {n_pairs(pairs)}"
-    first = answer.experiments[0][1]
-    rule = Paragraphs((_rule(answer, first.design.alpha),), "Rule of the pooled answer")
-    return [Verdicts(cards, verdicts(first).scope, shared, place), rule]
+    first_content = answer.experiments[0][1]
+    rule = Paragraphs((_rule(answer, first_content.design.alpha),), "Rule of the pooled answer")
+    return [Verdicts(cards, verdicts(first_content).scope, shared_warnings, place), rule]
 
 
 def _rule(answer: Together, alpha: float) -> str:
@@ -117,13 +116,12 @@ def _rule(answer: Together, alpha: float) -> str:
     design = pooled.comparison.design
     if design.anytime_after is not None:
         return f"The anytime-valid t over all pairs, at an e-value of {design.evidence:g}."
-    shared = (
-        f", {design.alpha:.2g} for each of {len(answer.contrasts)} comparisons" if len(answer.contrasts) > 1 else ""
-    )
-    share = design.alpha * len(answer.contrasts)
+    count = len(answer.contrasts)
+    share = design.alpha * count
+    each_words = f", {design.alpha:.2g} for each of {count} comparisons" if count > 1 else ""
     sentences = [
         f"One look at all pairs. {counted(pooled.experiments, 'experiment')} get {share:.3g} of alpha {alpha:g}"
-        f"{shared}: each further experiment halves it, so the number of experiments may depend on results."
+        f"{each_words}: each further experiment halves it, so the number of experiments may depend on results."
     ]
     saved_pairs = max(item.pooled.saved_pairs for item in answer.contrasts if item.pooled is not None)
     if saved_pairs:

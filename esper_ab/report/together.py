@@ -56,8 +56,8 @@ class ExperimentEffect:
         words = str(self.comparison.verdict)
         if self.sign > 0.0:
             return words
-        direction, *rest = words.split(",")
-        return ",".join((_SWAPPED.get(direction, direction), *rest))
+        direction, *small_words = words.split(",")
+        return ",".join((_SWAPPED.get(direction, direction), *small_words))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +98,7 @@ class Together:
 def together(question: SameQuestion) -> Together:
     """Return what the experiments of `question` say, each alone and all together."""
     experiments = tuple((item.name, content(item.history, place=item.name)) for item in question.experiments)
-    unfinished = tuple(name for name, one in experiments if one.state.word not in _ENDED)
+    unfinished = tuple(name for name, own_content in experiments if own_content.state.word not in _ENDED)
     poolable = question.one_plan and not unfinished
     pooled_answers: Sequence[PooledComparison | None] = [None] * len(question.contrasts)
     if poolable:
@@ -115,8 +115,8 @@ def _effects(
     question: SameQuestion, experiments: Sequence[tuple[str, Content]], contrast: Contrast
 ) -> tuple[ExperimentEffect, ...]:
     effects = []
-    for item, (name, one) in zip(question.experiments, experiments, strict=True):
-        for comparison in one.comparisons:
+    for item, (name, own_content) in zip(question.experiments, experiments, strict=True):
+        for comparison in own_content.comparisons:
             groups = (item.names[comparison.question.a], item.names[comparison.question.b])
             if set(groups) == set(contrast.groups):
                 sign = 1.0 if groups == contrast.groups else -1.0
@@ -144,8 +144,8 @@ def _mean(effects: Sequence[ExperimentEffect]) -> RandomEffects | None:
     plan.
     """
     sound = [effect for effect in effects if effect.comparison.verdict is not Verdict.BLOCKED]
-    known = [(effect.estimate, effect.se) for effect in sound]
-    usable = [(estimate, se) for estimate, se in known if estimate is not None and se is not None and se > 0.0]
+    numbers = [(effect.estimate, effect.se) for effect in sound]
+    usable = [(estimate, se) for estimate, se in numbers if estimate is not None and se is not None and se > 0.0]
     if len(usable) < LEAST_EXPERIMENTS:
         return None
     alpha = effects[0].comparison.question.design.alpha

@@ -23,12 +23,12 @@ def alpha_of_pooling(alpha: float, experiments: int) -> float:
     return float(alpha / 2.0 ** (experiments - 1))
 
 
-def bound_after_early_stops(alpha: float, df: float, used: int, planned: int) -> float:
+def bound_after_early_stops(alpha: float, df: float, pairs: int, planned_pairs: int) -> float:
     """Return the bound on the two-sided p of a t with `df` degrees of freedom that keeps `alpha`.
 
-    `used`: pairs that exist; `planned`: pairs without early stops, at least as many.
+    `pairs` exist; without early stops there would be `planned_pairs`, at least as many.
     """
-    if used == planned:
+    if pairs == planned_pairs:
         return alpha
-    t = float(t_isf(alpha / 2.0, df)) * math.sqrt(planned / used)
+    t = float(t_isf(alpha / 2.0, df)) * math.sqrt(planned_pairs / pairs)
     return float(2.0 * t_sf(t, df))

@@ -95,8 +95,8 @@ def _summary(item: ContrastTogether) -> tuple[Row, str, str] | None:
 
 def _alternative(item: ContrastTogether) -> str:
     """Describe one panel in words."""
-    known = [(effect, effect.estimate) for effect in item.effects if effect.estimate is not None]
-    parts = [f"{effect.name} {effect.comparison.design.difference(estimate)}" for effect, estimate in known]
+    estimates = [(effect, effect.estimate) for effect in item.effects if effect.estimate is not None]
+    parts = [f"{effect.name} {effect.comparison.design.difference(estimate)}" for effect, estimate in estimates]
     summary = _summary(item)
     if summary is not None:
         (estimate, _), name, _ = summary

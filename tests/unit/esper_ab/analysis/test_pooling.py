@@ -61,7 +61,7 @@ def test_pairs_that_an_early_stop_saved_make_the_bound_stricter():
     answer = pooled(fold(whole.events()), stopped)
     comparison = answer.comparison
     assert (len(comparison.pairs), answer.planned_pairs, answer.saved_pairs) == (34, 40, 6)
-    bound = bound_after_early_stops(0.025, comparison.effect.df, used=34, planned=40)
+    bound = bound_after_early_stops(0.025, comparison.effect.df, pairs=34, planned_pairs=40)
     assert comparison.last_look.bound_p == pytest.approx(bound)
     assert comparison.last_look.bound_p < 0.025
     assert comparison.verdict is Verdict.BETTER

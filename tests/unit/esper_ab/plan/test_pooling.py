@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from support.journals.replications import experiment
 
-from esper_ab.plan.pooling import declared, pooling_words
+from esper_ab.plan.pooling import declared
+from esper_ab.plan.text import pooling_words
 
 
 def test_the_same_plan_on_another_rng_seed_is_declared_with_all_earlier_ones():

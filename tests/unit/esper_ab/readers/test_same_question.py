@@ -91,7 +91,7 @@ def test_experiments_with_the_same_rng_seed_count_once():
     repeated = ("copy", source(experiment(1, replicates=8))[1])
     question = same_question([source(experiment(1)), repeated, source(experiment(2))])
     assert [item.name for item in question.experiments] == ["copy", "seed2"]  # the one with more runs
-    assert question.repeated == ("seed1 repeats the runs of copy, because both have the rng seed 1: counted once.",)
+    assert question.repeated == ("seed1 repeats the runs of copy, with the same rng seed (1): counted once.",)
 
 
 def test_another_version_is_named_but_does_not_separate_plans():

@@ -15,10 +15,10 @@ def test_all_numbers_of_pooled_experiments_together_spend_alpha():
 
 
 def test_without_early_stops_the_bound_is_alpha():
-    assert bound_after_early_stops(0.025, 39, used=40, planned=40) == 0.025
+    assert bound_after_early_stops(0.025, 39, pairs=40, planned_pairs=40) == 0.025
 
 
 def test_saved_pairs_make_the_bound_stricter_as_if_the_standard_error_counted_them():
-    bound = bound_after_early_stops(0.025, 33, used=34, planned=40)
+    bound = bound_after_early_stops(0.025, 33, pairs=34, planned_pairs=40)
     t_needed = stats.t.isf(bound / 2, 33)
     assert t_needed * math.sqrt(34 / 40) == pytest.approx(stats.t.isf(0.0125, 33))
