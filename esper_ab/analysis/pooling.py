@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
+import numpy as np
 from msgspec import UNSET, UnsetType
 
 from esper_ab.analysis.analyse import facts_of
+from esper_ab.analysis.guarded_measures import guarded_rows
 from esper_ab.analysis.observe import progress_of, rows_of, scale_of
 from esper_ab.design.design import Boundary, Contrast, Design
+from esper_ab.design.guardrails import Guardrails
 from esper_ab.design.non_inferiority import NonInferiority
 from esper_ab.journal.fold import History
 from esper_ab.stats.distributions import f_sf
@@ -75,45 +78,82 @@ def _pooled(
     experiments: Sequence[JoinedExperiment], facts: Sequence[Facts], contrast: Contrast, shares: int
 ) -> PooledComparison:
     """Pool one contrast, which gets the `shares`-th part of alpha."""
+    collected_runs = _collect(experiments, contrast)
+    design = _pooled_design(experiments, contrast, shares, collected_runs)
+    plan = AnalysisPlan(
+        groups=contrast.groups, replicates=collected_runs.replicates, scales=(scale_of(design),), design=design
+    )
+    observations = Observations(
+        source="",
+        pair_column="replicate",
+        rows=collected_runs.runs,
+        facts={"": _joined_facts(experiments, facts)},
+        repeatable=True,
+        guardrails=collected_runs.guardrails,
+    )
+    answer = judge_looks(plan, observations, take_looks(plan, observations), _rng_seed(experiments))
+    (comparison,) = answer.comparisons
+    differences = _split(comparison.pairs.differences, collected_runs.sizes)
+    return PooledComparison(
+        comparison=comparison,
+        experiments=len(experiments),
+        planned_pairs=collected_runs.planned_pairs,
+        means=tuple(exact_sum(part) / part.size for part in differences if part.size),
+        disagreement=_disagreement(differences),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CollectedRuns:
+    """The runs of one comparison in all experiments, one experiment after the other."""
+
+    runs: Runs
+    guardrails: tuple[Runs, ...]  # the same runs with the measure of each guardrail
+    replicates: tuple[str, ...]
+    sizes: tuple[int, ...]  # pairs of each experiment
+    planned_pairs: int  # that there would be without early stops
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of all experiments."""
+        return sum(self.sizes)
+
+
+def _collect(experiments: Sequence[JoinedExperiment], contrast: Contrast) -> _CollectedRuns:
+    """Collect the runs of both groups in each replicate that has both, and number replicates by their experiment."""
     rows: list[Observation] = []
     replicates: list[str] = []
     sizes: list[int] = []
     planned_pairs = 0
+    guarded_values: list[list[Floats]] = []  # by experiment and guardrail
     for number, item in enumerate(experiments):
         of_experiment = _rows_by_replicate(item, contrast)
         lost_pairs = sum(any(row.value is None for row in pair) for pair in of_experiment.values())
         planned_pairs += len(item.history.blocks) - lost_pairs
         sizes.append(len(of_experiment) - lost_pairs)
+        own_rows = []
         for replicate, pair in of_experiment.items():
-            name = f"{number}/{replicate}"
-            replicates.append(name)
-            rows += [msgspec.structs.replace(row, replicate=name) for row in pair]
-    design = _pooled_design(
-        experiments,
-        contrast,
-        shares=shares,
-        replicates=len(replicates),
-        pairs=sum(sizes),
+            replicates.append(f"{number}/{replicate}")
+            own_rows += [msgspec.structs.replace(row, replicate=replicates[-1]) for row in pair]
+        rows += own_rows
+        guarded_values.append(_guarded_values(item.history, Runs.of(own_rows)))
+    runs = Runs.of(rows)
+    by_guardrail = [np.concatenate(values) for values in zip(*guarded_values, strict=True)]
+    return _CollectedRuns(
+        runs=runs,
+        guardrails=tuple(replace(runs, value=values) for values in by_guardrail),
+        replicates=tuple(replicates),
+        sizes=tuple(sizes),
         planned_pairs=planned_pairs,
     )
-    plan = AnalysisPlan(groups=contrast.groups, replicates=tuple(replicates), scales=(scale_of(design),), design=design)
-    observations = Observations(
-        source="",
-        pair_column="replicate",
-        rows=Runs.of(rows),
-        facts={"": _joined_facts(experiments, facts)},
-        repeatable=True,
-    )
-    answer = judge_looks(plan, observations, take_looks(plan, observations), _rng_seed(experiments))
-    (comparison,) = answer.comparisons
-    differences = _split(comparison.pairs.differences, sizes)
-    return PooledComparison(
-        comparison=comparison,
-        experiments=len(experiments),
-        planned_pairs=planned_pairs,
-        means=tuple(exact_sum(part) / part.size for part in differences if part.size),
-        disagreement=_disagreement(differences),
-    )
+
+
+def _guarded_values(history: History, runs: Runs) -> list[Floats]:
+    """Return the measure of each guardrail for every run of an experiment."""
+    guards = history.design.guards
+    if guards is None:
+        return []
+    return [guarded_rows(history, runs, guardrail).value for guardrail in guards.items]
 
 
 def _rows_by_replicate(item: JoinedExperiment, contrast: Contrast) -> dict[str, list[Observation]]:
@@ -127,17 +167,12 @@ def _rows_by_replicate(item: JoinedExperiment, contrast: Contrast) -> dict[str, 
 
 
 def _pooled_design(
-    experiments: Sequence[JoinedExperiment],
-    contrast: Contrast,
-    *,
-    shares: int,
-    replicates: int,
-    pairs: int,
-    planned_pairs: int,
+    experiments: Sequence[JoinedExperiment], contrast: Contrast, shares: int, collected_runs: _CollectedRuns
 ) -> Design:
     """Return the design of one comparison over all experiments: one look at all replicates."""
     designs = [item.history.design for item in experiments]
     design = designs[0]
+    replicates = len(collected_runs.replicates)
     common = {"comparisons": (contrast,), "early_stop": True, "futility": None}
     if any(planned_design.anytime_after is not None for planned_design in designs):
         evidence = max(planned_design.evidence for planned_design in designs) * shares
@@ -152,20 +187,21 @@ def _pooled_design(
             evidence=evidence,
         )
     alpha = alpha_of_pooling(design.alpha, len(experiments)) / shares
-    boundaries: tuple[Boundary, ...] = ()
-    one_sided_bounds: tuple[float, ...] = ()
+    bound = 0.0
+    one_sided_bound = 0.0
+    pairs = collected_runs.pairs
     if pairs >= LEAST_PAIRS:
         df = pairs - (design.positions if design.adjusted else 1)
-        bound = bound_after_early_stops(alpha, df, pairs, planned_pairs)
-        boundaries = (Boundary(open=1, alpha=alpha, nominal_p=(bound,)),)
-        one_sided_bounds = (bound_after_early_stops(2.0 * alpha, df, pairs, planned_pairs) / 2.0,)
+        bound = bound_after_early_stops(alpha, df, pairs, collected_runs.planned_pairs)
+        one_sided_bound = bound_after_early_stops(2.0 * alpha, df, pairs, collected_runs.planned_pairs) / 2.0
     return msgspec.structs.replace(
         design,
         **common,
-        not_worse=_claimed(design, one_sided_bounds),
+        boundaries=(Boundary(open=1, alpha=alpha, nominal_p=(bound,)),) if bound else (),
+        not_worse=_claimed(design, (one_sided_bound,)),
+        guardrails=_guarded(design, bound / 2.0),
         alpha=alpha,
         looks=(replicates,),
-        boundaries=boundaries,
         evidence=1.0 / alpha,
     )
 
@@ -173,6 +209,13 @@ def _pooled_design(
 def _claimed(design: Design, one_sided_bounds: tuple[float, ...]) -> NonInferiority | UnsetType:
     """Return the bounds of the claim that a group is not worse, for a design that asks for it."""
     return UNSET if design.non_inferiority is None else NonInferiority(nominal_p=one_sided_bounds)
+
+
+def _guarded(design: Design, one_sided_bound: float) -> Guardrails | UnsetType:
+    """Return the guardrails of a design that has some, at the bound of BETTER on one side."""
+    if design.guards is None:
+        return UNSET
+    return Guardrails(items=design.guards.items, nominal_p=(one_sided_bound,))
 
 
 def _joined_facts(experiments: Sequence[JoinedExperiment], facts: Sequence[Facts]) -> Facts:

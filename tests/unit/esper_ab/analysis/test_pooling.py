@@ -100,3 +100,13 @@ def test_the_claim_not_worse_is_pooled_at_its_one_sided_bound():
     answer = pooled(fold(whole.events()), fold(replace(whole, rng_seed=4).events()))
     assert answer.comparison.design.non_inferiority.nominal_p == (0.025,)
     assert answer.comparison.last_look.non_inferiority is not None
+
+
+def test_guardrails_are_tested_over_all_pairs_at_the_pooled_bound():
+    settings = {"guardrails": ("lower wall_s margin 10%", "lower crashes margin 0.2"), "control": "simplified"}
+    whole = experiment(1, replicates=20, groups=APART, settings=settings)
+    answer = pooled(fold(whole.events()), fold(replace(whole, rng_seed=2).events()))
+    comparison = answer.comparison
+    assert comparison.design.guards.nominal_p == (0.0125,)
+    assert [result.result for result in comparison.guardrails] == ["holds", "holds"]
+    assert comparison.verdict is Verdict.BETTER
