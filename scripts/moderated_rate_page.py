@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from moderated_rates import ALPHA, EXPERIMENTS, RNG_SEED, ROOT, Law, Plan, rate
+from moderated_rates import ALPHA, EXPERIMENTS, RNG_SEED, ROOT, Law, Plan, false_not_worse, rate
 
 from esper_ab.stats.distributions import t_isf
 from esper_ab.stats.moderated_variance import moderated_variance
@@ -125,6 +125,27 @@ def rules() -> Iterator[str]:
         yield row([name, *cells])
 
 
+CLAIM_LAWS = ("normal", "the control's, or first group's, SD tripled", "the last group's SD tripled", "learns or not")
+
+
+def claims_of_not_worse() -> Iterator[str]:
+    """Yield the table of false claims that a group is not worse."""
+    yield from paragraph(
+        "**False NOT WORSE, in percent, of own / moderated variances** (`--claim not-worse`): all groups are worse "
+        "than the control by exactly the margin."
+    )
+    yield from head(["plan", *CLAIM_LAWS])
+    for seeds in (20, 30):
+        for groups in (3, 4, 6):
+            plan = Plan(groups, seeds, control=True)
+            laws_of_plan = [law_of(name, groups) for name in CLAIM_LAWS]
+            cells = [
+                f"{false_not_worse(replace(plan, prior=0), law):.1f} / {false_not_worse(plan, law):.1f}"
+                for law in laws_of_plan
+            ]
+            yield row([f"{groups} groups, control, {seeds} seeds", *cells])
+
+
 CALIBRATED_RUNS = 20
 PRIORS = (0, 1, 2, 4, 8)
 PATHS = 400_000
@@ -175,7 +196,7 @@ def row(cells: Sequence[str]) -> str:
 def write() -> None:
     """Write all tables between the marks of the page."""
     lines: list[str] = []
-    for table in (errors, powers, rules, calibrated):
+    for table in (errors, powers, rules, claims_of_not_worse, calibrated):
         for line in table():
             print(line, flush=True)
             lines.append(line)

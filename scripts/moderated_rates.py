@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT))
 from esper_ab.design.bounds import find_bounds  # noqa: E402
 from esper_ab.design.counterbalance import Sides, order  # noqa: E402
 from esper_ab.design.design import default_looks  # noqa: E402
+from esper_ab.design.non_inferiority import non_inferiority_of  # noqa: E402
 from esper_ab.stats.design_matrix import design_matrix  # noqa: E402
 from esper_ab.stats.distributions import t_isf, t_sf  # noqa: E402
 from esper_ab.stats.exact_signs import BACKED_BY_SIGNS, signs_p  # noqa: E402
@@ -250,6 +251,22 @@ def rate(plan: Plan, law: Law, experiments: int = EXPERIMENTS) -> float:
         else:
             counted += int(np.sum((claimed != 0.0).any(axis=1)))
     return 100.0 * counted / experiments
+
+
+def false_not_worse(plan: Plan, law: Law, experiments: int = EXPERIMENTS) -> float:
+    """Return in how many percent of experiments a group is called not worse that is worse by the margin."""
+    looks = default_looks(plan.seeds, "not-worse")
+    pairs_of_positions = ((0, 0),) * plan.seeds
+    count = len(plan.contrasts)
+    bound_p = non_inferiority_of(ALPHA, count, pairs_of_positions, 1, looks, plan.prior_df).nominal_p
+    rng = np.random.default_rng([RNG_SEED, 2, plan.groups, plan.seeds])
+    outcomes = law.draw(rng, experiments, plan.seeds, plan.groups)
+    claimed = np.zeros((experiments, count), dtype=np.bool_)
+    for pairs, bound in zip(looks, bound_p, strict=True):
+        own = least_squares(plan, outcomes[:, :pairs, 1:] - outcomes[:, :pairs, :1] - MARGIN)
+        tests = moderate(plan, own, own.variance, np.broadcast_to(own.df, own.variance.shape))
+        claimed |= t_sf((tests.mean + MARGIN) / tests.se, tests.df) <= bound
+    return 100.0 * float(claimed.any(axis=1).mean())
 
 
 if __name__ == "__main__":

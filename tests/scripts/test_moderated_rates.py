@@ -82,3 +82,8 @@ def test_laws_have_equal_means_and_the_spread_that_they_are_named_for():
         outcomes = Law(shape=shape).draw(rng, 2_000, 20, 3).reshape(-1, 3)
         assert outcomes.std(axis=0) == pytest.approx(np.ones(3), abs=0.15)
         assert np.ptp(outcomes.mean(axis=0)) < 0.05
+
+
+def test_a_group_that_is_worse_by_the_margin_is_seldom_called_not_worse():
+    plan = Plan(4, 20, control=True)
+    assert moderated_rates.false_not_worse(plan, Law(), experiments=2_000) == pytest.approx(4.3, abs=2.0)
