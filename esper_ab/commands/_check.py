@@ -45,9 +45,12 @@ def examine(experiment_dir: Path) -> Findings:
     unneeded_files = Removable()
     if history and not user:
         unneeded_files = removable(experiment_dir, history)
+    in_use_by = ""
+    if user:
+        in_use_by = str(user)
     return Findings(
         experiment_dir=str(experiment_dir),
-        in_use_by=str(user) if user else "",
+        in_use_by=in_use_by,
         lines=journal_reading.lines,
         wall_time=journal_reading.wall_time,
         episodes=sum(len(run.columns) for run in runs),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,12 +83,14 @@ def _run_options(flags: LaunchFlags) -> RunOptions:
     from esper_ab.control.rules.limits import Limits
     from esper_ab.live.on_stderr import Narration
 
-    return RunOptions(
-        watched=not (flags.quiet or flags.json or flags.verbose),
-        limits=Limits(deaths=1) if flags.no_retry else None,
-        observers=[Narration()] if flags.verbose else (),
-        begin=str if flags.json else click.echo,
-    )
+    options = RunOptions(watched=not (flags.quiet or flags.json or flags.verbose), begin=click.echo)
+    if flags.no_retry:
+        options = replace(options, limits=Limits(deaths=1))
+    if flags.verbose:
+        options = replace(options, observers=[Narration()])
+    if flags.json:
+        options = replace(options, begin=str)
+    return options
 
 
 def _failures(directory: Path) -> Iterator[str]:

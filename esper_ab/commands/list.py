@@ -47,7 +47,10 @@ def command(folder: Path, page: Path | None, follow: bool, json: bool) -> None:
     if page is not None:
         from esper_ab.report.listing import write_listing  # needs jinja2, which a list in the terminal does not
 
-        write_listing(folder, page, refresh_s=_FOLLOW_S if follow else 0)
+        refresh_s = _FOLLOW_S
+        if not follow:
+            refresh_s = 0
+        write_listing(folder, page, refresh_s=refresh_s)
         click.echo(f"page: {page}")
         while follow:
             time.sleep(_FOLLOW_S)
@@ -128,10 +131,13 @@ def _local(wall_time: str) -> str:
 
 def _cells(listed_experiment: Listed) -> tuple[str, ...]:
     """Return the cells of an experiment, in the order of the headings."""
+    done_words = ""
+    if listed_experiment.done is not None:
+        done_words = f"{int(100 * listed_experiment.done)} %"
     cells = (
         listed_experiment.experiment_dir,
         listed_experiment.state,
-        "" if listed_experiment.done is None else f"{int(100 * listed_experiment.done)} %",
+        done_words,
         _local(listed_experiment.last_event),
         ",".join(listed_experiment.groups),
         listed_experiment.problem or _summarise_verdicts(listed_experiment.verdicts),

@@ -45,4 +45,6 @@ def command(experiment_dir: Path, sql: str, json: bool, csv: bool, limit_s: floa
     else:
         render = query_text
     answer = render(query(experiment_dir, sql, limit_s))
-    click.echo(visible(answer) if sys.stdout.isatty() else answer)  # a file gets the CSV unescaped
+    if sys.stdout.isatty():  # a file gets the CSV unescaped
+        answer = visible(answer)
+    click.echo(answer)

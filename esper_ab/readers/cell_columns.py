@@ -104,8 +104,13 @@ def outcomes(columns: CellColumns, name: str, read: Callable[[object, int], floa
     if plain_numbers is not None:
         return plain_numbers
     column = columns.distinct(name)
-    values = [read(cell, row) for cell, row in column.with_first_rows()]
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)[column.codes]
+    values = []
+    for cell, row in column.with_first_rows():
+        value = read(cell, row)
+        if value is None:
+            value = np.nan
+        values.append(value)
+    return np.array(values, dtype=np.float64)[column.codes]
 
 
 def _plain_numbers(cells: Sequence[object]) -> Floats | None:

@@ -39,7 +39,10 @@ def make_evaluation_plan(
         raise UsageError(SettingName("alpha", rule.alpha), ": it must be above 0 and below 0.5")
     outcome = msgspec.structs.replace(scale.outcome, low=0.0, high=1.0)
     check_margin(outcome, scale.margin)
-    scale = msgspec.structs.replace(scale, outcome=outcome, worst=0.0 if outcome.sign > 0.0 else 1.0)
+    worst_score = 1.0
+    if outcome.sign > 0.0:
+        worst_score = 0.0
+    scale = msgspec.structs.replace(scale, outcome=outcome, worst=worst_score)
     arms, order = draw_order(len(items), (groups[0], groups[1]), seed)
     return AnalysisPlan(
         groups=tuple(groups),

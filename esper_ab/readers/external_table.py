@@ -85,12 +85,18 @@ def _observe_items(
     table = item_table(columns, used_names, layout, read, place_of)
     used_columns = {*used_names.values(), layout.item, layout.cluster}
     table, crashed = without_crashed_items(source, columns, used_columns, table, row_numbers)
+    pair_column = ""
+    if layout.run in PAIR_COLUMNS:
+        pair_column = layout.run
+    run_column = ""
+    if layout.run:
+        run_column = used_names[layout.run]
     return Observations(
         source=source,
-        pair_column=layout.run if layout.run in PAIR_COLUMNS else "",
+        pair_column=pair_column,
         rows=Runs.of(()),
         outcome_column=used_names["outcome"],
-        run_column=used_names[layout.run] if layout.run else "",
+        run_column=run_column,
         notes=(*repeat_notes(columns, used_names, layout, table, row_numbers), *crashed),
         table=table,
     )

@@ -65,7 +65,10 @@ def item_layout(
     if run and distinct_runs == count:  # the column that seems to name runs names items
         return ItemLayout(item=used_columns[run], unit=unit_of(used_columns[run]), run="")
     item = _telling(columns, used_columns, run)
-    return ItemLayout(item=item, unit=unit_of(item) if item else "item", run=run)
+    unit = "item"
+    if item:
+        unit = unit_of(item)
+    return ItemLayout(item=item, unit=unit, run=run)
 
 
 def many_rows_per_run(columns: CellColumns, used_columns: Mapping[str, str]) -> bool:

@@ -97,8 +97,11 @@ def _metrics(source: str, tables: Sequence[SourceTable], named_metric: str) -> t
     metric = metric_of(source, tables, named_metric)
     metrics = []
     for table in tables:
-        has_own_metric = not named_metric and metric not in table.columns and bool(table.outcomes)
-        metrics.append(table.outcomes[0] if has_own_metric else metric)
+        has_metric = named_metric or metric in table.columns
+        if table.outcomes and not has_metric:
+            metrics.append(table.outcomes[0])
+        else:
+            metrics.append(metric)
     if len({*metrics}) == 1:
         return metrics, ()
     words_by_task = {}
@@ -189,8 +192,11 @@ def _values(part: _TableOfRun, *, with_steps: bool) -> list[float | None]:
     if metric not in table.columns:
         return [None] * len(table.row_numbers)
     if with_steps:
-        numbers = logged_numbers(table, metric).tolist()
-        return [None if math.isnan(number) else number for number in numbers]
+        values: list[float | None] = logged_numbers(table, metric).tolist()
+        for place, value in enumerate(values):
+            if value is not None and math.isnan(value):
+                values[place] = None
+        return values
     place_words = f"{table.file}, row "
     return [
         outcome_of(cell, f"{place_words}{row}, column {metric}")

@@ -65,15 +65,19 @@ def join_tables(paths: Sequence[Path], files: Sequence[SourceFile], rules: Readi
     ]
     step_outcomes = outcomes_at(values, rules.steps, metric)
     first_table = tables[0]
+    better = ""
+    if metric in first_table.outcomes[:1]:
+        better = first_table.better
+    notes_of_tables = dict.fromkeys(note for table in tables for note in table.notes)
     return LongTable(
         source=source,
         columns=columns_of_runs(run_names, metric, step_outcomes.outcomes),
         row_numbers=range(1, len(runs) + 1),
         metric=metric,
         reading=(step_outcomes.how,),
-        notes=(*notes, *step_outcomes.notes, *dict.fromkeys(note for table in tables for note in table.notes)),
+        notes=(*notes, *step_outcomes.notes, *notes_of_tables),
         name_lines=show_names(used_pattern, run_names),
-        better=first_table.better if metric in first_table.outcomes[:1] else "",
+        better=better,
     )
 
 
@@ -130,10 +134,12 @@ def _outcome_files(
     if not other_files:
         return used_files, ()
     formats = listed(sorted({file.format.name for file in other_files}))
-    return used_files, (
-        f"The outcomes are those of {best_format.removeprefix('an ').removeprefix('a ')} files; "
-        f"{counted(len(other_files), 'other file')} ({formats}) {'is' if len(other_files) == 1 else 'are'} not used.",
-    )
+    format_words = best_format.removeprefix("an ").removeprefix("a ")
+    verb = "are"
+    if len(other_files) == 1:
+        verb = "is"
+    other_words = f"{counted(len(other_files), 'other file')} ({formats}) {verb} not used"
+    return used_files, (f"The outcomes are those of {format_words} files; {other_words}.",)
 
 
 def _runs(files: Sequence[tuple[SourceFile, list[SourceTable]]]) -> list[_RunTables]:

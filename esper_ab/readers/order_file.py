@@ -164,10 +164,12 @@ def _departures(plan: AnalysisPlan, rows: Sequence[_Row]) -> Iterator[str]:
         )
     lost_trials = _lost(rows)
     if lost_trials:
+        verb = "have"
+        if len(lost_trials) == 1:
+            verb = "has"
         yield (
-            f"Lost: {_listed(lost_trials)} {'has' if len(lost_trials) == 1 else 'have'} no outcome, but later trials "
-            "have one; a "
-            "lost outcome counts against the claim."
+            f"Lost: {_listed(lost_trials)} {verb} no outcome, but later trials have one; a lost outcome counts against "
+            "the claim."
         )
 
 

@@ -38,7 +38,14 @@ def query_csv(answer: QueryResult) -> str:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(answer.columns)
-    writer.writerows(["" if value is None else _written(value) for value in row] for row in answer.rows)
+    for row in answer.rows:
+        cells: list[object] = []
+        for value in row:
+            if value is None:
+                cells.append("")
+            else:
+                cells.append(_written(value))
+        writer.writerow(cells)
     return buffer.getvalue().removesuffix("\n")
 
 
@@ -68,7 +75,10 @@ def _align(cells: Sequence[str], widths: Sequence[int], numeric_flags: Sequence[
     """Return a line of the table: cells of numeric columns on the right, others on the left."""
     aligned_cells = []
     for cell, width, is_right in zip(cells, widths, numeric_flags, strict=True):
-        aligned_cells.append(cell.rjust(width) if is_right else cell.ljust(width))
+        if is_right:
+            aligned_cells.append(cell.rjust(width))
+        else:
+            aligned_cells.append(cell.ljust(width))
     return "  ".join(aligned_cells).rstrip()
 
 

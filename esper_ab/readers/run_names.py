@@ -49,8 +49,12 @@ def read_names(names: Sequence[str], pattern: str) -> list[RunName]:
 
 def label_of(name: RunName) -> str:
     """Return a run's name for messages: "large, seed 3"."""
-    parts = [name.task, name.group, f"seed {name.seed}" if name.seed else "", f"run {name.run}" if name.run else ""]
-    return visible_line(", ".join(filter(None, parts)), 100)
+    parts = [part for part in (name.task, name.group) if part]
+    if name.seed:
+        parts.append(f"seed {name.seed}")
+    if name.run:
+        parts.append(f"run {name.run}")
+    return visible_line(", ".join(parts), 100)
 
 
 def show_names(pattern: str, names: Sequence[RunName]) -> tuple[str, str]:
@@ -76,7 +80,10 @@ def _list_seeds(group: str, seeds: Sequence[str]) -> str:
 def _ranges(seeds: Sequence[str]) -> str:
     """Write seeds briefly: "0-5, 7"."""
     if not all(seed.isascii() and seed.isdigit() for seed in seeds):
-        return ", ".join(seeds[:_MOST_SHOWN]) + (", …" if len(seeds) > _MOST_SHOWN else "")
+        shown_seeds = list(seeds[:_MOST_SHOWN])
+        if len(seeds) > _MOST_SHOWN:
+            shown_seeds.append("…")
+        return ", ".join(shown_seeds)
     ranges: list[list[int]] = []
     for number in sorted({int(seed) for seed in seeds}):
         if ranges and number == ranges[-1][1] + 1:

@@ -62,7 +62,8 @@ def infer_names(names: Sequence[str], source: str, *, seeds: bool, groups: bool)
     several patterns or none.
     """
     for split in _splits(names):
-        for place, rule in enumerate(_SEED_RULES if seeds else ()):
+        seed_rules = _SEED_RULES if seeds else ()
+        for place, rule in enumerate(seed_rules):
             if place >= _WITH_WORDS and _some_have_words(split):
                 break
             valid_readings = _valid(names, _patterns(split, rule, groups=groups), groups=groups)
@@ -174,10 +175,7 @@ def _patterns(split: _Split, rule: re.Pattern[str] | None, *, groups: bool) -> l
         return [_write(parts, {})]
     if leading_place is not None:
         return [_write(parts, {leading_place: "group"})]
-    choices = [
-        {place: "group" if place == group_place else "task" for place in varying_places}
-        for group_place in varying_places
-    ]
+    choices = [dict.fromkeys(varying_places, "task") | {group_place: "group"} for group_place in varying_places]
     if len(varying_places) > 2:
         choices = [{place: "group" for place in varying_places}]
         return [_write(parts, choices[0])]
@@ -260,8 +258,10 @@ def _write(parts: Sequence[_Part], keys: dict[int, str]) -> str:
         if part.seed:
             pieces.append("{seed}")
         elif part.values:
-            key = keys.get(place)
-            pieces.append("*" if key is None else f"{{{key}}}")
+            if place in keys:
+                pieces.append(f"{{{keys[place]}}}")
+            else:
+                pieces.append("*")
         else:
             pieces.append(_LITERAL.sub("*", part.text))
     return re.sub(r"\*{2,}", "*", "".join(pieces))

@@ -76,10 +76,13 @@ def status_of(experiment_dir: Path, loaded_journal: Loaded) -> Status:
         verdicts, problem = reported(experiment_dir, history)
         if problem:
             notes.append(problem)
+    detail = ""
+    if history.ended:
+        detail = history.ended.detail
     return Status(
         experiment=history.plan.experiment.name,
         state=state,
-        detail=history.ended.detail if history.ended else "",
+        detail=detail,
         last_event=loaded_journal.wall_time,
         torn_bytes=loaded_journal.torn_bytes,
         runs=tuple(_run_status(name, run, state) for name, run in history.runs.items()),
@@ -95,10 +98,12 @@ def status_of(experiment_dir: Path, loaded_journal: Loaded) -> Status:
 
 
 def _run_status(name: str, run: RunHistory, experiment_state: ExperimentState) -> RunStatus:
-    has_stopped = experiment_state != "running" and run.state in _AT_WORK
+    state: RunState | Literal["stopped"] = run.state
+    if experiment_state != "running" and run.state in _AT_WORK:
+        state = "stopped"
     return RunStatus(
         name=name,
-        state="stopped" if has_stopped else run.state,
+        state=state,
         device=run.ref.device,
         episodes=len(run.columns),
         of_episodes=run.spec.episodes,

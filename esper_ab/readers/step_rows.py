@@ -43,9 +43,12 @@ def one_row_per_run(table: SourceTable, roles: Mapping[str, str], rule: StepRule
     """
     step = step_column_of(table, roles)
     if rule.given and not step:
+        setting = SettingName("mean_last")
+        if rule.at is not None:
+            setting = SettingName("at")
         raise UsageError(
             f"{table.file}: ",
-            SettingName("at" if rule.at is not None else "mean_last"),
+            setting,
             f" needs a column of steps; its columns are {visible_line(', '.join(table.columns), 200)}",
         )
     if not step or not {"group", "outcome"} <= {*roles} or {*roles}.isdisjoint((*PAIR_COLUMNS, "run")):

@@ -97,7 +97,10 @@ def _block(node: Paragraphs) -> str:
 def _points(node: Points) -> str:
     lines = []
     if node.points and node.title:
-        lines.append(node.title if node.card else node.title.upper())
+        if node.card:
+            lines.append(node.title)
+        else:
+            lines.append(node.title.upper())
     for point in node.points:
         lines.append(paragraph(f"- {point.sentence}", "", hanging_indent="  "))
         if point.command:
@@ -182,7 +185,10 @@ def _row_by_itself(table: Table, row: tuple[str, ...]) -> str:
     _, *names = table.columns
     named_cells = []
     for name, cell in zip(names, other_cells, strict=True):
-        named_cells.append(f"{visible_line(name)}: {cell}" if name else cell)
+        if name:
+            named_cells.append(f"{visible_line(name)}: {cell}")
+        else:
+            named_cells.append(cell)
     return paragraph(f"{first_cell}; {'; '.join(named_cells)}", "  ", hanging_indent="  ")
 
 

@@ -35,7 +35,9 @@ class Curves:
             self._current.clear()
         self._current.add(name)
         self._rows.setdefault(name, []).append(len(self._steps) - 1)
-        self._values.setdefault(name, []).append(value if math.isfinite(value) else NOT_FINITE)
+        if not math.isfinite(value):
+            value = NOT_FINITE
+        self._values.setdefault(name, []).append(value)
 
     def forget_from(self, step: float) -> None:
         """Drop what was logged at `step` or later, because the run went on from there again."""

@@ -50,16 +50,22 @@ def _parse(origin: str, content: bytes) -> np.ndarray:
     if not count:
         return np.empty(shape, dtype)
     values = np.frombuffer(content, dtype, count, start)
-    return values.reshape(shape, order="F" if fortran_order else "C")
+    if fortran_order:
+        return values.reshape(shape, order="F")
+    return values.reshape(shape)
 
 
 def _header(content: bytes) -> tuple[int, tuple[int, ...], bool, np.dtype]:
     """Return where the values begin, their shape, whether the first axis varies fastest, and their type."""
     if not content.startswith(MAGIC):
         raise ValueError("no NumPy array")
-    length_format = struct.Struct("<H" if content[len(MAGIC)] == 1 else "<I")  # of the header, by the version
+    version = content[len(MAGIC)]
+    length_format = struct.Struct("<I")  # of the header's length
+    if version == 1:
+        length_format = struct.Struct("<H")
     begin = len(MAGIC) + 2 + length_format.size
-    end = begin + min(length_format.unpack(content[begin - length_format.size : begin])[0], _LONGEST_HEADER)
+    (header_length,) = length_format.unpack(content[begin - length_format.size : begin])
+    end = begin + min(header_length, _LONGEST_HEADER)
     header = ast.literal_eval(content[begin:end].decode("latin1").strip())
     shape = header["shape"]
     if not isinstance(shape, tuple) or not all(isinstance(size, int) and size >= 0 for size in shape):

@@ -59,7 +59,10 @@ def real(value: int | bytes) -> float:
     """Return a FIXED32 or FIXED64 as a float."""
     if not isinstance(value, bytes) or len(value) not in (4, 8):
         raise BrokenMessage("expected a float")
-    number: float = struct.unpack("<f" if len(value) == 4 else "<d", value)[0]
+    number_format = "<d"
+    if len(value) == 4:
+        number_format = "<f"
+    number: float = struct.unpack(number_format, value)[0]
     return number
 
 

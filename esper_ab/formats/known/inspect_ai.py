@@ -73,7 +73,10 @@ def _read_archive(file: Path) -> tuple[dict[str, Any], list[Any]]:
     def part(name: str) -> Any:
         return decode(f"{file}, {name}", archive.read(name))
 
-    log = part(_HEADER if _HEADER in archive.names else _START)
+    log_name = _START
+    if _HEADER in archive.names:
+        log_name = _HEADER
+    log = part(log_name)
     if not isinstance(log, dict):
         return {}, []
     if _SUMMARIES in archive.names:

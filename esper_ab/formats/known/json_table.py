@@ -62,16 +62,20 @@ def _read_lists(file: Path, lists: Mapping[str, list[Any]]) -> SourceTable:
     arrays = {}
     for name, values in lists.items():
         try:
-            arrays[name] = np.array(
-                [[_number(cell) for cell in row] if isinstance(row, list) else _number(row) for row in values],
-                np.float64,
-            )
+            arrays[name] = np.array([_numbers(row) for row in values], np.float64)
         except (ValueError, TypeError):
             raise UsageError(
                 f"{file}, {_NAME}, {name!r}: expected a list of numbers, one per run, or lists of one length with a "
                 "number per task"
             ) from None
     return by_group(file, _NAME, arrays)
+
+
+def _numbers(row: Any) -> list[float] | float:
+    """Return the numbers in a row, or that in a single cell."""
+    if isinstance(row, list):
+        return [_number(cell) for cell in row]
+    return _number(row)
 
 
 def _number(cell: Any) -> float:

@@ -13,11 +13,12 @@ from esper_ab.formats.known._records import columns_of
 from esper_ab.formats.source_table import SourceTable
 
 _NAME = "a samples file of lm-evaluation-harness"
-_ITEM, _TASK, _FILTER, _METRICS = "doc_id", "task", "filter", "metrics"
-_KNOWN = frozenset({
-    _ITEM, _FILTER, _METRICS, "doc", "target", "arguments", "resps", "filtered_resps", "doc_hash", "prompt_hash",
-    "target_hash",
-})  # fmt: skip
+_ITEM = "doc_id"
+_TASK = "task"
+_FILTER = "filter"
+_METRICS = "metrics"
+_SAMPLE = ("doc", "target", "arguments", "resps", "filtered_resps", "doc_hash", "prompt_hash", "target_hash")
+_KNOWN = frozenset({_ITEM, _FILTER, _METRICS, *_SAMPLE})
 _START = re.compile(rb'\{"doc_id": ?\d+, ?"doc":')
 _FILE = re.compile(r"samples_(?P<task>.+?)(_\d{4}-\d\d-\d\dT[\d.:-]+)?")
 _LOWER = ("perplexity", "bits_per_byte", "ppl", "loss", "brier", "ter", "wer")
@@ -45,17 +46,23 @@ def _read(file: Path) -> list[SourceTable]:
         for name in _measured(record):
             metrics[name, filter_name] = None
             documents[item][f"{name},{filter_name}"] = record[name]
-    columns_by_metric = {
-        (name, filter_name): name if len(filters) == 1 else f"{name},{filter_name}" for name, filter_name in metrics
-    }
+    columns_by_metric = {}  # metric and filter -> name of the column
+    for name, filter_name in metrics:
+        columns_by_metric[name, filter_name] = name
+        if len(filters) > 1:
+            columns_by_metric[name, filter_name] = f"{name},{filter_name}"
     name_parts = _FILE.fullmatch(file.stem)
     task = name_parts["task"] if name_parts else file.stem
-    rows = (
-        {_TASK: task, _ITEM: item}
-        | {columns_by_metric[name, filter_name]: cells.get(f"{name},{filter_name}") for name, filter_name in metrics}
-        for item, cells in documents.items()
-    )
+    rows = []
+    for item, cells in documents.items():
+        row = {_TASK: task, _ITEM: item}
+        for (name, filter_name), column in columns_by_metric.items():
+            row[column] = cells.get(f"{name},{filter_name}")
+        rows.append(row)
     outcomes = tuple(columns_by_metric.values())
+    better = "higher"
+    if outcomes and any(word in outcomes[0] for word in _LOWER):
+        better = "lower"
     return [
         SourceTable(
             file=file,
@@ -64,7 +71,7 @@ def _read(file: Path) -> list[SourceTable]:
             row_numbers=numbers,
             roles={"task": _TASK, "item": _ITEM},
             outcomes=outcomes,
-            better="lower" if outcomes and any(word in outcomes[0] for word in _LOWER) else "higher",
+            better=better,
             notes=_notes(file, outcomes),
         )
     ]

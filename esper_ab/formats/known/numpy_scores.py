@@ -9,7 +9,7 @@ from esper_ab.formats.known import Format
 from esper_ab.formats.known._archive import names_in
 from esper_ab.formats.known._by_group import are_columns, by_group
 from esper_ab.formats.known._npy import MAGIC, read_npy, read_npz
-from esper_ab.formats.source_table import SourceTable
+from esper_ab.formats.source_table import Cells, SourceTable
 
 _NAME = "a NumPy file of scores"
 
@@ -30,7 +30,11 @@ def _read(file: Path) -> list[SourceTable]:
     shapes = {values.shape for values in arrays.values()}
     if len(shapes) != 1 or len(next(iter(shapes))) != 1:
         raise UsageError(f"{file}, {_NAME}: its columns have different lengths, or more than one dimension")
-    columns = {name: values.tolist() if values.dtype.kind in "US" else values for name, values in arrays.items()}
+    columns: dict[str, Cells] = {}
+    for name, values in arrays.items():
+        columns[name] = values
+        if values.dtype.kind in "US":
+            columns[name] = values.tolist()
     return [SourceTable(file, _NAME, columns, range(1, next(iter(shapes))[0] + 1))]
 
 

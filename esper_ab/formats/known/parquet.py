@@ -28,7 +28,7 @@ def _recognises(file: Path, head: bytes) -> bool:
 def _read(file: Path) -> list[SourceTable]:
     import duckdb
 
-    path = "".join(f"[{sign}]" if sign in _GLOB else sign for sign in str(file))
+    path = "".join(map(_without_meaning, str(file)))
     try:
         with duckdb.connect() as connection:
             connection.execute(_LIMITS)
@@ -66,10 +66,20 @@ def _cells(values: Any) -> Cells:
             plain_values = plain_values.astype(np.float64)
             plain_values[missing_mask] = np.nan
         return plain_values
-    return [
-        "" if is_missing or cell is None else str(cell)
-        for cell, is_missing in zip(plain_values, missing_mask, strict=True)
-    ]
+    texts = []
+    for cell, is_missing in zip(plain_values, missing_mask, strict=True):
+        if is_missing or cell is None:
+            texts.append("")
+        else:
+            texts.append(str(cell))
+    return texts
+
+
+def _without_meaning(sign: str) -> str:
+    """Return a character of a path as DuckDB reads it: in brackets if it has a meaning in patterns."""
+    if sign in _GLOB:
+        return f"[{sign}]"
+    return sign
 
 
 FORMAT = Format(_NAME, _recognises, _read, general=True)

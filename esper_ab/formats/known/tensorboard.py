@@ -139,7 +139,10 @@ def _table() -> tuple[int, ...]:
     table = []
     for byte in range(256):
         for _ in range(8):
-            byte = byte >> 1 ^ (_POLYNOMIAL if byte & 1 else 0)
+            is_odd = byte & 1
+            byte >>= 1
+            if is_odd:
+                byte ^= _POLYNOMIAL
         table.append(byte)
     return tuple(table)
 

@@ -52,11 +52,13 @@ def _read(file: Path) -> list[SourceTable]:
         axes[0]: [*table.columns[axes[0]]] * len(runs),
     }
     for metric, column_by_run in metrics.items():
-        columns[metric] = [
-            cell
-            for run in runs
-            for cell in (table.columns[column_by_run[run]] if run in column_by_run else empty_cells)
-        ]
+        cells: list[object] = []
+        for run in runs:
+            if run in column_by_run:
+                cells += table.columns[column_by_run[run]]
+            else:
+                cells += empty_cells
+        columns[metric] = cells
     return [
         SourceTable(
             file=file,

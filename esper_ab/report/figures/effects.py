@@ -78,9 +78,12 @@ def effects(content: Content) -> Drawing | None:
         axes.text(1.0, row - 0.3, str(item.verdict), fontsize=8.5, fontweight="bold", ha="right", **look)
     name_rows(axes, [""] * len(estimated_items), top=-0.62, bottom=0.42)
     axes.set_xlabel(f"difference in {outcome_label(content.design, content.design.outcome.apart)}")
+    title = "Effects"
+    if len(estimated_items) == 1:
+        title = "Effect"
     return Drawing(
         "effects",
-        "Effect" if len(estimated_items) == 1 else "Effects",
+        title,
         caption=f"Dot: effect. Line: its interval. Ticks: pairs. Shaded: within the margin of "
         f"{content.design.margin_words}. An arrowhead: the interval continues.",
         alt="; ".join(_words(item) for item in estimated_items) + ".",

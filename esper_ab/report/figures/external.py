@@ -66,7 +66,10 @@ def _rows(axes: Axes, estimated_items: Sequence[Comparison], *, exploratory: boo
     for item in estimated_items:
         task_words = f"{shortened(item.question.task, 18)}: " if item.question.task else ""
         names.append(f"{task_words}{difference(item.question, 14)}")
-        words.append(f"exploratory {item.verdict}" if exploratory else str(item.verdict))
+        if exploratory:
+            words.append(f"exploratory {item.verdict}")
+        else:
+            words.append(str(item.verdict))
     name_rows(axes, names, top=-0.58, bottom=0.42)
     write_beside(axes, words)
     axes.set_xlabel("difference in margins, better to the right; shaded: within the margin")

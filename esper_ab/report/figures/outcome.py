@@ -98,7 +98,10 @@ def spread(values: Sequence[float], near_distance: float) -> list[tuple[float, f
     for value in sorted(values):
         taken_lifts = {lift for other_value, lift in placed_points if abs(other_value - value) < 2 * near_distance}
         free_lifts = [lift for lift in _LIFTS if lift not in taken_lifts]
-        placed_points.append((value, free_lifts[0] if free_lifts else _LAST_LIFT))
+        lift = _LAST_LIFT
+        if free_lifts:
+            lift = free_lifts[0]
+        placed_points.append((value, lift))
     return placed_points
 
 

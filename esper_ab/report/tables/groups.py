@@ -100,7 +100,13 @@ def called(modes: Sequence[str]) -> list[str]:
     """Return short names of reward modes: without the folders of a user's file, unless names would then be equal."""
     short_names = {mode: mode.rpartition("/")[2] for mode in modes}
     names = list(short_names.values())
-    return [short_names[mode] if names.count(short_names[mode]) == 1 else mode for mode in modes]
+    called_modes = []
+    for mode in modes:
+        if names.count(short_names[mode]) == 1:
+            called_modes.append(short_names[mode])
+        else:
+            called_modes.append(mode)
+    return called_modes
 
 
 def meaning_table(content: Content) -> Table:

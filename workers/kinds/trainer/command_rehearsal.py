@@ -18,7 +18,7 @@ from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.outcome_summary import read_summary
 from esper_ab.contracts.private_folder import scratch_folder
 from esper_ab.contracts.source_files import source_sha256
-from esper_ab.contracts.trainer import RESUME, TrainerFacts, TrainerQuestion, placeholders, read_source
+from esper_ab.contracts.trainer import RESUME, Resumption, TrainerFacts, TrainerQuestion, placeholders, read_source
 from workers.kinds.trainer import ports, running, words
 from workers.kinds.trainer.idling import IdleLimits, Watch
 from workers.kinds.trainer.interpreter import other_interpreter
@@ -146,6 +146,12 @@ def rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, 
 
         tried = try_other_groups(groups, attempt, at_once(pins_of(question), question.threads))
     sources = {run.outcome.source for run in runs}
+    common_source = ""
+    if len(sources) == 1:
+        (common_source,) = sources
+    resumption: Resumption = "anew"
+    if RESUME in placeholders(question.reference):
+        resumption = "untried"
     return TrainerFacts(
         settings=question.groups,
         root=question.directory,
@@ -155,9 +161,9 @@ def rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, 
         ends_idle=question.ends_idle,
         repeats=relative_difference(_numbers(repeats, name), name) == 0.0,
         outcome_repeats=outcome_repeats(_numbers(repeats, name), name),
-        resumption="untried" if RESUME in placeholders(question.reference) else "anew",
+        resumption=resumption,
         shortened=text_of(question.rehearsal),
-        source=sources.pop() if len(sources) == 1 else "",
+        source=common_source,
         found=runs[0].outcome.words,
         interpreter=other_interpreter(question.reference, users_shell.current()),
         point_s=runs[0].took_s,

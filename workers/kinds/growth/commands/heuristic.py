@@ -121,14 +121,18 @@ def _seeds(events: list[SeedEvent]) -> tuple[Seed, ...]:
 def _seed(events: list[SeedEvent]) -> Seed:
     birth = events[0]
     last_event = events[-1]
-    has_ended = last_event.event in ("fossilized", "pruned")
+    end = ""
+    end_step = None
+    if last_event.event in ("fossilized", "pruned"):
+        end = last_event.event
+        end_step = last_event.step
     return Seed(
         slot=birth.slot,
         blueprint=birth.blueprint,
         germinated=birth.step,
         advanced=sum(event.event == "advanced" for event in events),
-        end=last_event.event if has_ended else "",
-        end_step=last_event.step if has_ended else None,
+        end=end,
+        end_step=end_step,
         contribution=last_event.contribution,
     )
 

@@ -267,8 +267,12 @@ class Lifecycle:
         table = self.table
         changes = []
         for env, slot in np.argwhere(slot_mask).tolist():
-            blueprint = int(table.blueprint[env, slot])
-            contribution = float(table.contribution[env, slot])
+            blueprint = ""
+            if table.blueprint[env, slot] >= 0:
+                blueprint = self.blueprints[int(table.blueprint[env, slot])]
+            contribution: float | None = float(table.contribution[env, slot])
+            if np.isnan(table.contribution[env, slot]):
+                contribution = None
             changes.append(
                 SeedEvent(
                     env=env,
@@ -276,10 +280,10 @@ class Lifecycle:
                     slot=self.slots[slot],
                     event=event,
                     seed_id=seed_id(env, int(table.serial[env, slot])),
-                    blueprint=self.blueprints[blueprint] if blueprint >= 0 else "",
+                    blueprint=blueprint,
                     stage=Stage(int(table.stage[env, slot])).name,
                     alpha=float(table.alpha[env, slot]),
-                    contribution=None if np.isnan(contribution) else contribution,
+                    contribution=contribution,
                     params=int(table.params[env, slot]),
                 )
             )

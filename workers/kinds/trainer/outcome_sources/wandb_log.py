@@ -48,7 +48,10 @@ def read_offline(key: str, output: Left) -> Values:
         )
     files_with_key = [file for file in files if curve.has(file, key, output)]
     _refuse_several(key, files_with_key)
-    values = curve.read(files_with_key[0] if files_with_key else files[-1], key, output)
+    read_file = files[-1]
+    if files_with_key:
+        read_file = files_with_key[0]
+    values = curve.read(read_file, key, output)
     return values.named(f"wandb-offline:{key}")
 
 
