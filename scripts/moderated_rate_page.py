@@ -146,6 +146,27 @@ def claims_of_not_worse() -> Iterator[str]:
             yield row([f"{groups} groups, control, {seeds} seeds", *cells])
 
 
+UNEQUAL = {
+    "skewness 2; tight (SD 0.15)": Law(sds=(0.15,), last_shape="skewness 2"),
+    "skewness 3.5; tight (SD 0.15)": Law(sds=(0.15,), last_shape="skewness 3.5"),
+    "15 % x 20, SD 1; SD 1": Law(last_shape="15 % fall by 20"),
+    "5 % x 50, SD 1; SD 1": Law(last_shape="5 % fall by 50"),
+}
+
+
+def unequal() -> Iterator[str]:
+    """Yield the table of false claims between groups of unequal shape."""
+    yield from paragraph(
+        "**Groups of unequal shape**: false claims, in percent, of own / moderated variances, where the last group has "
+        "the law before the semicolon and all others that after it. All means are equal."
+    )
+    plans = {f"{groups} groups, {seeds} seeds": Plan(groups, seeds) for groups in GROUPS for seeds in (6, 10, 15)}
+    plans |= {f"6 groups, control, {seeds} seeds": Plan(6, seeds, control=True) for seeds in (6, 10, 15)}
+    yield from head(["laws", *plans])
+    for name, law in UNEQUAL.items():
+        yield row([name, *(both(plan, law) for plan in plans.values())])
+
+
 CALIBRATED_RUNS = 20
 PRIORS = (0, 1, 2, 4, 8)
 PATHS = 400_000
@@ -196,7 +217,7 @@ def row(cells: Sequence[str]) -> str:
 def write() -> None:
     """Write all tables between the marks of the page."""
     lines: list[str] = []
-    for table in (errors, powers, rules, claims_of_not_worse, calibrated):
+    for table in (errors, powers, rules, claims_of_not_worse, unequal, calibrated):
         for line in table():
             print(line, flush=True)
             lines.append(line)

@@ -53,6 +53,7 @@ class Law:
     sds: tuple[float, ...] = (1.0,)  # of the groups in turn; the last one repeats
     correlation: float = 0.0
     up: float = 0.0  # SDs of a run
+    last_shape: str = ""  # of the last group; "": that of the others
 
     def draw(self, rng: np.random.Generator, experiments: int, seeds: int, groups: int) -> Floats:
         """Return outcomes [experiments, seeds, groups]."""
@@ -61,14 +62,29 @@ class Law:
         z = math.sqrt(self.correlation) * shared + math.sqrt(1.0 - self.correlation) * own
         sds = np.array([self.sds[min(group, len(self.sds) - 1)] for group in range(groups)])
         outcomes = _SHAPES[self.shape](z, rng) * sds
+        if self.last_shape:
+            outcomes[..., -1] = _SHAPES[self.last_shape](z[..., -1], rng)
         outcomes[..., -1] += self.up
         return np.asarray(outcomes)
+
+
+def _skewed(z: Floats, rng: np.random.Generator, skewness: float) -> Floats:
+    shape = 4.0 / skewness**2
+    return np.asarray((shape - rng.gamma(shape, size=z.shape)) / math.sqrt(shape))
+
+
+def _collapsing(z: Floats, rng: np.random.Generator, share: float, depth: float) -> Floats:
+    return np.asarray(z + depth * (share - (rng.random(z.shape) < share)))
 
 
 _SHAPES = {
     "normal": lambda z, _: z,
     "learns or not": lambda z, rng: (z > 0.0) / 0.5 + 0.1 * rng.standard_normal(z.shape),
     "lognormal": lambda z, _: (np.exp(z) - math.exp(0.5)) / math.sqrt(math.e * (math.e - 1.0)),
+    "skewness 2": lambda z, rng: _skewed(z, rng, 2.0),
+    "skewness 3.5": lambda z, rng: _skewed(z, rng, 3.5),
+    "15 % fall by 20": lambda z, rng: _collapsing(z, rng, 0.15, 20.0),
+    "5 % fall by 50": lambda z, rng: _collapsing(z, rng, 0.05, 50.0),
     "t, 3 degrees of freedom": lambda z, rng: z / np.sqrt(rng.chisquare(3, z.shape)),
 }
 

@@ -84,6 +84,14 @@ def test_laws_have_equal_means_and_the_spread_that_they_are_named_for():
         assert np.ptp(outcomes.mean(axis=0)) < 0.05
 
 
+@pytest.mark.parametrize("shape", ["skewness 2", "skewness 3.5", "15 % fall by 20", "5 % fall by 50"])
+def test_the_last_group_may_have_a_shape_of_its_own_but_no_other_mean(shape):
+    outcomes = Law(sds=(0.15,), last_shape=shape).draw(np.random.default_rng(1), 4_000, 20, 3).reshape(-1, 3)
+    assert outcomes[:, :2].std() == pytest.approx(0.15, abs=0.01)
+    assert outcomes[:, 2].std() > 0.9
+    assert outcomes[:, 2].mean() == pytest.approx(0.0, abs=0.2)
+
+
 def test_a_group_that_is_worse_by_the_margin_is_seldom_called_not_worse():
     plan = Plan(4, 20, control=True)
     assert moderated_rates.false_not_worse(plan, Law(), experiments=2_000) == pytest.approx(4.3, abs=2.0)
