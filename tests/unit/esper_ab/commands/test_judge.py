@@ -202,21 +202,19 @@ def test_compare_outcomes_accepts_the_same_paths_as_judge(files):
         compare_outcomes({"a": [1.0], "b": [2.0]}, margin=2, at=3)
 
 
-def test_an_experiment_is_judged_by_its_own_plan(tmp_path, monkeypatch):
+@pytest.mark.parametrize("flags", [("-v",), ("--json",), ("--fail-unless", "simplified better-than shaped")])
+def test_an_experiment_is_judged_by_its_own_plan(tmp_path, monkeypatch, flags):
+    """A gate on it needs no file with a plan, either."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "done", Synthetic(replicates=8).events())
-    for flags in ([], ["-v"], ["--json"]):
-        judged = esper_ab("judge", "done", *flags)
-        reported = esper_ab("report", "done", *flags)
-        assert (judged.returncode, judged.stdout) == (reported.returncode, reported.stdout)
-
-
-def test_a_gate_on_an_experiment_needs_no_plan_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "done", Synthetic(replicates=8).events())
-    refused = esper_ab("judge", "done", "--fail-unless", "simplified better-than shaped")
-    assert refused.returncode == esper_ab("report", "done", "--fail-unless", "simplified better-than shaped").returncode
-    assert refused.returncode in (0, 12)
+    judged = esper_ab("judge", "done", *flags)
+    reported = esper_ab("report", "done", *flags)
+    assert (judged.returncode, judged.stdout, judged.stderr) == (
+        reported.returncode,
+        reported.stdout,
+        reported.stderr,
+    )
+    assert judged.returncode == (12 if "--fail-unless" in flags else 0)
 
 
 def test_flags_that_the_plan_of_an_experiment_replaces_are_refused(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
-from workers.kinds.trainer import rehearsal, rehearsal_setup
+from workers.kinds.trainer import python_rehearsal, rehearsal, rehearsal_setup, running
 from workers.kinds.trainer.idling import IDLE_LIMITS, IdleLimits
 from workers.kinds.trainer.kind import open_session
 from workers.kinds.trainer.named_files import named_files
@@ -290,6 +290,14 @@ SHORT_LIMITS = IdleLimits(with_result_s=0.1)
 PAUSES = "import signal; signal.pause()"
 
 
+@pytest.fixture
+def frequent_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at a program ten times a second, and not once, because its limits are that short."""
+    for module in (running, python_rehearsal):
+        monkeypatch.setattr(module, "_LOOK_S", 0.1)
+
+
+@pytest.mark.usefixtures("frequent_looks")
 def test_a_command_that_idles_after_its_result_needs_the_end_idle_flag(
     tmp_path: Path,
 ) -> None:
@@ -302,6 +310,7 @@ def test_a_command_that_idles_after_its_result_needs_the_end_idle_flag(
     assert (facts.problem, facts.ends_idle, facts.repeats) == ("", True, True)
 
 
+@pytest.mark.usefixtures("frequent_looks")
 @pytest.mark.parametrize(
     ("code", "limits", "complaint"),
     [
