@@ -100,8 +100,9 @@ def same_records(history: History, contrast: Contrast, pairs: Pairs) -> bool:
 
 def same_settings(history: History, contrast: Contrast) -> bool:
     """True if the groups differ in no setting that either of them reads."""
-    groups = {group.name: group for group in history.plan.experiment.groups}
-    return not axes(groups[contrast.a], groups[contrast.b])
+    experiment = history.plan.experiment
+    groups = {group.name: group for group in experiment.groups}
+    return not axes(groups[contrast.a], groups[contrast.b], experiment.states_of_code)
 
 
 def digests_of(run: RunHistory) -> dict[str, str]:

@@ -20,7 +20,7 @@ from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.settings import Variances
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.assignments import Assignment
-from esper_ab.settings.schema import TRAINER
+from esper_ab.settings.schema import CODE, TRAINER
 from esper_ab.settings.settings_file import FileSettings
 
 _FEWEST_GROUPS = 2
@@ -49,6 +49,7 @@ class TrainingOptions(RunArguments, total=False):
     outcome_range: str
     outcome_over: OutcomeOver
     rehearsal: Mapping[str, bool | int | float | str]
+    code: Mapping[str, str]
     devices: Sequence[str]
     devices_per_run: int
     threads: int
@@ -76,7 +77,8 @@ def compare_training(
     is written into a file, with the globals that it uses.
 
     `progress` shows how far the experiment is; by default, in a terminal and in a notebook. All other options are those
-    of `run_ab_test` and flags of `esper-ab launch`. Raises UsageError, with one line, before anything starts.
+    of `run_ab_test` and flags of `esper-ab launch`; `code={"base": "main", "head": "."}` trains each group with a state
+    of the code. Raises UsageError, with one line, before anything starts.
     """
     given_options: dict[str, Any] = {"output_dir": "experiments", "progress": None, **options}
     _check_names(given_options)
@@ -147,7 +149,21 @@ def _common(settings: Mapping[str, Any]) -> Iterator[Assignment]:
                     f"compare_training: rehearsal: expected settings, as in {{'steps': 100}}, not {value!r}"
                 )
             value = [f"{key}={part}" for key, part in value.items()]
+        if name == "code":
+            yield from _code(value)
+            continue
         yield Assignment(_KEYS.get(name, name), plain(value), f"compare_training: {name}", Path.cwd(), is_text=False)
+
+
+def _code(states: Any) -> Iterator[Assignment]:
+    """Yield the state of each group as a setting; UsageError unless `states` has the names of groups."""
+    if not isinstance(states, Mapping) or not all(isinstance(name, str) for name in states):
+        raise UsageError(
+            f'compare_training: code: expected the state of each group, as in {{"base": "main", "head": "."}}, '
+            f"not {states!r}"
+        )
+    for name, state in states.items():
+        yield Assignment(f"{CODE}.{name}", plain(state), f"compare_training: code[{name!r}]", Path.cwd(), is_text=False)
 
 
 def _is_seen() -> bool:

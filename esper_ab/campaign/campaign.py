@@ -22,6 +22,7 @@ from esper_ab.settings.parts import Part
 from esper_ab.trackers.settings import Tracking
 
 if TYPE_CHECKING:
+    from esper_ab.code_trees.sealing import SealedCode
     from esper_ab.design.calibration_file import Calibration
     from esper_ab.design.design import Contrast
     from esper_ab.settings.eval_episodes import EvaluationNoise
@@ -73,6 +74,9 @@ class PartPlan:
     cost: Estimate
     folder: Path  # of the part's experiment
     prior: PriorResults  # what the plan takes from earlier results
+    code: SealedCode | None = (
+        None  # the states of the code that its groups are trained with; None: the files as they are
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -102,6 +102,8 @@ def write_campaign_files(plan: CampaignPlan) -> None:
     if plan.campaign.tracking != Tracking():
         save_settings(plan.directory, plan.campaign.tracking)
     save_plan(plan.over_all, plan.directory / PLAN_NAME)
+    if (code := plan.parts[0].code) is not None:
+        code.keep(plan.directory)  # for `resume`, from which parts may begin that have not
     parts = [JointPart(name=part.name, folder=part.folder.name, digest=part.plan.digest) for part in plan.parts]
     settings = {part.folder.name: experiment_toml(part.plan, part.machine) for part in plan.parts}
     write_joint(plan.directory, Joint(parts=tuple(parts), scores=plan.scores), settings)

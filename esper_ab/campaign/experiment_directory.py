@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from esper_ab.campaign.leftover import PLAN_TEXT, clear, is_leftover
 from esper_ab.campaign.taken_directory import taken
@@ -16,6 +16,9 @@ from esper_ab.plan.plan import Plan
 from esper_ab.plan.reward_code import keep_rewards
 from esper_ab.plan.settings_toml import experiment_toml
 from esper_ab.plan.trainer_code import keep_trainer
+
+if TYPE_CHECKING:
+    from esper_ab.code_trees.sealing import SealedCode
 
 
 def made(folder: Path) -> bool:
@@ -43,18 +46,26 @@ def take_over(folder: Path) -> None:
 
 
 def make_experiment_directory(
-    experiment_dir: Path, plan: Plan, machine: Machine, text: str, author_remarks: dict[str, Any] | None = None
+    experiment_dir: Path,
+    plan: Plan,
+    machine: Machine,
+    text: str,
+    author_remarks: dict[str, Any] | None = None,
+    code: SealedCode | None = None,
 ) -> None:
     """Write experiment.toml, plan.txt and copies of users' reward functions and trainer into an empty directory.
 
-    The content of plan.txt is `text`. Raises DiskFull if the disk is full, and UsageError if the directory cannot be
-    written or a reward or trainer was edited after the preflight. After an error, the directory is removed.
+    `code`: sealed states of the code, which are copied instead of the trainer. The content of plan.txt is `text`.
+    Raises DiskFull if the disk is full, and UsageError if the directory cannot be written or a reward or trainer was
+    edited after the preflight. After an error, the directory is removed.
     """
     with _refusing(experiment_dir), removed_on_failure(experiment_dir):
         write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, author_remarks).encode())
         write_below(experiment_dir, PLAN_TEXT, f"{text}\n".encode())
         keep_rewards(experiment_dir, machine.user_rewards)
-        if machine.trainer is not None:
+        if code is not None:
+            code.keep(experiment_dir)
+        elif machine.trainer is not None:
             keep_trainer(experiment_dir, machine.trainer, plan.experiment.trainer)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+from esper_ab.contracts.code_state import CODE_FOLDER
 from esper_ab.contracts.files_below import remove_below, remove_folder_below
 from esper_ab.contracts.run_files import LOGS
 from esper_ab.journal.begun import begun
@@ -14,7 +15,9 @@ from esper_ab.readers.joint_directory import PLAN_NAME, is_joint
 
 PLAN_TEXT = "plan.txt"
 _KEPT = frozenset({LOCK_NAME, CONSOLE_NAME})  # the lock is held, and the console may be written to
-_MADE = frozenset({JOURNAL_NAME, "experiment.toml", PLAN_TEXT, PLAN_NAME, "rewards", "trainer", "tracking", LOGS})
+_MADE = frozenset(
+    {JOURNAL_NAME, "experiment.toml", PLAN_TEXT, PLAN_NAME, "rewards", "trainer", CODE_FOLDER, "tracking", LOGS}
+)
 
 
 def is_leftover(directory: Path) -> bool:

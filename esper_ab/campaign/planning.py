@@ -14,7 +14,8 @@ from esper_ab.campaign.leftover import is_leftover
 from esper_ab.campaign.machines import Machines
 from esper_ab.campaign.part_planning import needed_bytes, plan_on
 from esper_ab.campaign.taken_directory import taken
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
+from esper_ab.contracts.trainer import is_guarded
 from esper_ab.control.preflight import check_experiment_dir, check_launcher
 from esper_ab.journal.begun import begun
 from esper_ab.launchers import Launcher
@@ -23,6 +24,7 @@ from esper_ab.settings.kind import settings_of
 from esper_ab.settings.parts import Part, as_part
 
 if TYPE_CHECKING:
+    from esper_ab.code_trees.sealing import SealedCode
     from esper_ab.verdict.analysis_plan import AnalysisPlan
 
 
@@ -37,6 +39,7 @@ def plan_campaign(campaign: Campaign, launcher: Launcher, *, only_plan: bool = F
         check_experiment_dir(directory, required_bytes)
         if directory.exists() and not is_leftover(directory):
             raise taken(directory)
+    _check_threads(campaign.parts[0].asked, launcher)
     machines = Machines(launcher, only_plan=only_plan)
     parts = tuple(_plan_parts(campaign, directory, machines))
     for part in parts:
@@ -52,26 +55,68 @@ def plan_campaign(campaign: Campaign, launcher: Launcher, *, only_plan: bool = F
 
 
 def plan_part(
-    name: str, asked_experiment: AskedExperiment, folder: Path, machines: Machines, prior_results: PriorResults
+    name: str,
+    asked_experiment: AskedExperiment,
+    folder: Path,
+    machines: Machines,
+    prior_results: PriorResults,
+    code: SealedCode | None = None,
 ) -> PartPlan:
-    """Plan the part `name`, which is an experiment in `folder`. Raises UsageError as `plan_on` and the preflight do."""
-    machine = machines.examine(settings_of(asked_experiment.task).ask(asked_experiment), folder.parent)
+    """Plan the part `name`, which is an experiment in `folder`. Raises UsageError as `plan_on` and the preflight do.
+
+    `code`: the sealed states of the code, if the groups have one each.
+    """
+    questions = settings_of(asked_experiment.task).ask(asked_experiment)
+    if code is not None:
+        questions = code.asked_in(questions)
+    machine = machines.examine(questions, folder.parent)
     plan, cost = plan_on(machine, asked_experiment, folder.name, prior_results)
     return PartPlan(
-        name=name, asked=asked_experiment, machine=machine, plan=plan, cost=cost, folder=folder, prior=prior_results
+        name=name,
+        asked=asked_experiment,
+        machine=machine,
+        plan=plan,
+        cost=cost,
+        folder=folder,
+        code=code,
+        prior=prior_results,
     )
+
+
+def seal_code(asked_experiment: AskedExperiment, output_dir: Path) -> SealedCode | None:
+    """Seal the states of the code that the groups are trained with, if each has one; UsageError if one is missing."""
+    if not asked_experiment.code:
+        return None
+    from esper_ab.code_trees.sealing import seal  # most experiments have one state of the code
+
+    kept_folder = Path(asked_experiment.code_kept) if asked_experiment.code_kept else None
+    folder = Path(asked_experiment.trainer_folder)
+    return seal(asked_experiment.states_of_code, folder, kept_folder, [output_dir])
+
+
+def _check_threads(asked_experiment: AskedExperiment, launcher: Launcher) -> None:
+    """Raise UsageError if runs with different states of the code would share a working directory."""
+    if asked_experiment.code and launcher.threads and not is_guarded(asked_experiment.trainer):
+        raise UsageError(
+            SettingName("launcher", launcher.name),
+            ": runs of a Python trainer would be threads of one process, and each state of the code needs a process; "
+            "use ",
+            SettingName("launcher", "local"),
+        )
 
 
 def _plan_parts(campaign: Campaign, directory: Path, machines: Machines) -> Iterator[PartPlan]:
     """Yield the plan of every part; UsageError, with the name of the part, if one cannot be planned or comes twice."""
+    code = seal_code(campaign.parts[0].asked, campaign.output_dir)  # the same for all parts
     if len(campaign.parts) == 1:
-        yield plan_part("", campaign.parts[0].asked, directory, machines, campaign.prior)
+        yield plan_part("", campaign.parts[0].asked, directory, machines, campaign.prior, code)
         return
     names = dict[str, str]()  # of the parts, by digest
     for part in campaign.parts:
         with _naming_part(part):
             asked_experiment = as_part(part.asked, len(campaign.parts))
-            planned_part = plan_part(part.name, asked_experiment, directory / part.folder, machines, campaign.prior)
+            folder = directory / part.folder
+            planned_part = plan_part(part.name, asked_experiment, folder, machines, campaign.prior, code)
             digest = planned_part.plan.digest
             if digest in names:
                 twin = names[digest]

@@ -13,7 +13,7 @@ from esper_ab.campaign.extending import Preview, extension, preview
 from esper_ab.campaign.machines import Machines
 from esper_ab.campaign.observers import make_observers
 from esper_ab.campaign.part_planning import needed_bytes
-from esper_ab.campaign.planning import plan_part
+from esper_ab.campaign.planning import plan_part, seal_code
 from esper_ab.campaign.running import RunOptions, resumed_as_a_whole, run_part
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files_below import check_no_links, remove_folder_below
@@ -172,7 +172,9 @@ def _launch_part(directory: Path, part: JointPart, launcher: Launcher, options: 
     file = directory / f"{part.folder}.toml"
     asked_experiment = parse(request(read_toml(file)))
     check_experiment_dir(folder, needed_bytes(asked_experiment, _NOTHING))
-    planned_part = plan_part(part.name, asked_experiment, folder, Machines(launcher, only_plan=False), _NOTHING)
+    code = seal_code(asked_experiment, directory.parent)
+    machines = Machines(launcher, only_plan=False)
+    planned_part = plan_part(part.name, asked_experiment, folder, machines, _NOTHING, code)
     if planned_part.plan.digest != part.digest:
         raise UsageError(
             f"{file}: the part {part.name} would differ from the one that was planned, because its settings or your "

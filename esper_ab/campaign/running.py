@@ -82,7 +82,7 @@ def run_part(
             with removed_on_failure(folder):
                 raise
         try:
-            make_experiment_directory(folder, part.plan, part.machine, whole_plan(part), author_remarks)
+            make_experiment_directory(folder, part.plan, part.machine, whole_plan(part), author_remarks, part.code)
             if tracking != Tracking():
                 with removed_on_failure(folder):
                     save_settings(folder, tracking)  # `make_observers` reads them, now and later

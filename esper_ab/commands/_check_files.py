@@ -32,7 +32,8 @@ def file_faults(experiment_dir: Path, runs: Sequence[RunHistory], *, checkpoints
         files = [path.relative_to(folder).as_posix() for path in files_below(folder) if path.suffix != ".pyc"]
         yield from _copy_faults(experiment_dir, code, files)
     for order in trainers.values():
-        if not is_command(order.reference):  # a command's files are the user's own
+        # A command's files are the user's own, and git checks those of a state when it writes them.
+        if not is_command(order.reference) and order.tree is None:
             yield from _copy_faults(experiment_dir, order, order.files)
     for path in (experiment_dir / "experiment.toml", *sorted(experiment_dir.glob("runs/*/config.toml"))):
         try:

@@ -46,6 +46,7 @@ class LaunchFlags(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     outcome_summary: str | None = None
     end_idle: bool = False
     rehearsal: str | None = None
+    code: tuple[str, ...] = ()
 
     # What is compared, and by which rule
     max: int | None = None

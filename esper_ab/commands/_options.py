@@ -93,6 +93,13 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         "rehearsal": takes(
             "NAME=VALUE,…", "Settings that shorten the trainer's rehearsal; they apply to the rehearsal only."
         ),
+        "code": takes(
+            "NAME=STATE",
+            "Train group NAME with this state of your code: a commit, branch or tag of the git repository that you are "
+            "in, or a folder as it is now (. for your working tree). Repeat it, as in --code base=main --code head=. "
+            "The others are compared with the first.",
+            multiple=True,
+        ),
     },
     "What is compared, and by which rule": {
         "max": takes("N", "Largest number of seeds, with --seeds auto.", type=AT_LEAST_1),

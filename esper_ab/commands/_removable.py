@@ -1,7 +1,7 @@
 """Find and remove files that an experiment directory no longer needs.
 
-These are checkpoints, temporary files of killed processes, and console output. Links are not followed. The journal,
-policies, settings, reports and logs are always kept.
+These are checkpoints, temporary files of killed processes, files of states of the code, and console output. Links are
+not followed. The journal, policies, settings, reports and logs are always kept.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
 from esper_ab.contracts.checkpoint_files import is_name
+from esper_ab.contracts.code_state import CODE_FOLDER, TREES
 from esper_ab.contracts.files_below import remove_below, remove_empty_below
 from esper_ab.contracts.run_files import CHECKPOINTS, POLICIES
 from esper_ab.contracts.shell_command import shell_command
@@ -44,7 +45,8 @@ def removable(experiment_dir: Path, history: History) -> Removable:
     """Find removable files in an experiment directory that no process holds."""
     state = state_of(history, held=False)
     folder = experiment_dir / CHECKPOINTS
-    files = [*_temporary(experiment_dir), *_checkpoints(folder, history)]
+    trees = experiment_dir / CODE_FOLDER / TREES
+    files = [*_temporary(experiment_dir), *_checkpoints(folder, history), *files_below(trees)]
     kept_words = ""
     if state != "finished":
         kept_words = f"; it is {state}, so files that `{shell_command('resume', experiment_dir)}` needs were kept"
@@ -66,6 +68,10 @@ def remove(experiment_dir: Path, unneeded_files: Removable) -> None:
     with closing(Lock(experiment_dir)):
         for file in unneeded_files.files:
             remove_below(experiment_dir, file)
+        if any(file.parts[:2] == (CODE_FOLDER, TREES) for file in unneeded_files.files):
+            from esper_ab.code_trees.trees import remove_trees  # most experiments have one state of the code
+
+            remove_trees(experiment_dir)
         folders: set[Path] = set()
         for file in unneeded_files.files:
             folders |= {parent for parent in file.parents if CHECKPOINTS in parent.parts}

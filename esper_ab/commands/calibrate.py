@@ -40,6 +40,7 @@ _OWN = (
     "unpaired",
     "order",
     "vary",
+    "code",
     # flags that only a later experiment needs
     "grid",
     "scores",

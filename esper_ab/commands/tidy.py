@@ -44,9 +44,9 @@ from esper_ab.journal.torn_tail import cut_off
 def command(experiment_dirs: tuple[Path, ...], check: bool, repairs: bool, json: bool) -> int:
     """Remove checkpoints, temporary files and console output of EXPERIMENT…, or check it for damage.
 
-    The journal, policies, experiment.toml, reports, logs and files of other tools are kept. An unfinished experiment
-    also keeps its console output and the files that `resume` needs. If one of the experiments is running, nothing is
-    removed from any of them.
+    The files of states of the code (--code) that a killed experiment has left are removed, too. The journal, policies,
+    experiment.toml, reports, logs and files of other tools are kept. An unfinished experiment also keeps its console
+    output and the files that `resume` needs. If one of the experiments is running, nothing is removed from any of them.
     """
     if check and repairs:
         raise click.UsageError("--check and --repair exclude each other, because --check changes nothing")

@@ -16,6 +16,11 @@ GROUP_NAME = "[A-Za-z0-9][A-Za-z0-9_.=+-]{0,63}"  # it names files, too
 _PART = "[A-Za-z0-9_][A-Za-z0-9_.=+-]{0,254}"
 GroupName = Annotated[str, Meta(pattern=rf"\A{GROUP_NAME}\Z")]
 FileBelow = Annotated[str, Meta(max_length=1024, pattern=rf"\A{_PART}(/{_PART})*\Z")]
+# A relative path without "." and ".."; users may name their files freely.
+_USERS_PART = r"(?!\.{1,2}(?:/|\Z))[^/\0]+"
+CopyBelow = Annotated[  # "": there is none
+    str, Meta(max_length=1024, pattern=rf"\A(?:{_USERS_PART}(?:/{_USERS_PART})*)?\Z")
+]
 Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 MOST_KEYS = 512  # largest map in any message
 # Ranges of numbers, so that no reader has to expect others: sums and squares of numbers do not overflow, counts are

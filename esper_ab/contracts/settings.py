@@ -31,7 +31,7 @@ class Spec:
     kinds: tuple[str, ...] = ()  # kinds of task that read it; (): all that read its section
     flag: str = ""  # its flag, if that differs from the key; "no_…" turns it off
     # What its text names; a path in the text is made absolute.
-    names: Literal["", "task", "function", "folder", "trainer"] = ""
+    names: Literal["", "task", "function", "folder", "trainer", "code"] = ""
     same: bool = False  # whether it is the same in all parts
     alone: str = ""  # why it cannot be used with several parts
     later: bool = (

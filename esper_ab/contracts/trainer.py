@@ -15,6 +15,7 @@ from typing import Literal
 
 import msgspec
 
+from esper_ab.contracts.code_state import CodeTree, StateOfCode
 from esper_ab.contracts.records import Count, FileBelow, Number, Seconds
 
 TrainerValue = bool | int | float | str
@@ -63,10 +64,25 @@ class TrainerQuestion(_TrainerMessage, frozen=True, kw_only=True):
     rng_seed: int
     threads: int
     deterministic: bool
+    states: tuple[StateOfCode, ...] = ()  # of the code, one per group; (): the files as they are
+    states_in: str = ""  # the folder that stands for the experiment directory, with their files
+    tree: CodeTree | None = None  # of the state that this question is about, if there are several
     ends_idle: bool = False  # whether a command that has its result and does nothing is ended, in runs, too
     outcome_summary: str = ""  # how the numbers of a command's source become its outcome (contracts/outcome_summary.py)
     gpus: tuple[str, ...]  # of the first run, as in the requested pool: "cuda:1"; or "cuda": any; (): none
     devices_per_run: int = 1
+
+
+class StateFacts(_TrainerMessage, frozen=True, kw_only=True):
+    """The preflight's findings about a trainer in one state of the code."""
+
+    state: StateOfCode
+    root: str  # folder of its files, relative to the state's files
+    files: tuple[str, ...]  # relative to `root`, its own file first
+    sha256: str  # of all files
+    repeats: bool
+    found: str  # the outcome of the first run of the rehearsal
+    versions: dict[str, str] = {}  # of Python and packages, as far as they are known
 
 
 class TrainerFacts(_TrainerMessage, frozen=True, kw_only=True):
@@ -90,6 +106,7 @@ class TrainerFacts(_TrainerMessage, frozen=True, kw_only=True):
     shortened: str = ""  # settings of the rehearsal only, as text
     interpreter: str = ""  # the Python of a command and its version, if it is not the one that runs esper_ab
     memory_bytes: Count = 0  # peak of a run in the rehearsal, of all its processes; 0 in older plans
+    states: dict[str, StateFacts] = {}  # by group, if each has a state of the code
     point_s: Seconds = 0.0  # time of one point in the rehearsal; for a command, of the whole script
     evaluate_s: Seconds = 0.0
     # Groups whose run in the rehearsal failed with one seed and not with another, with the reason; those whose run was
@@ -97,6 +114,11 @@ class TrainerFacts(_TrainerMessage, frozen=True, kw_only=True):
     failed_once: dict[str, str] = {}
     ended_early: tuple[str, ...] = ()
     not_started: tuple[str, ...] = ()
+
+    @property
+    def code_states(self) -> dict[str, StateOfCode]:
+        """The state of the code of each group, if each has one."""
+        return {group: facts.state for group, facts in self.states.items()}
 
 
 class TrainerOrder(_TrainerMessage, frozen=True, kw_only=True):
@@ -111,6 +133,7 @@ class TrainerOrder(_TrainerMessage, frozen=True, kw_only=True):
     files: tuple[str, ...]
     sha256: str
     metrics: dict[str, str]  # of a point, by the trainer's name -> the measure's
+    tree: CodeTree | None = None  # the state of the code of the run's group; None: the files as they are
     out: FileBelow  # the run's own folder, relative to the experiment directory
     ends_idle: bool = False  # whether a command that has its result and does nothing is ended
     resumes: bool  # whether an interrupted run continues from a saved state; if not, it starts over

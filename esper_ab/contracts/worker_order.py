@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
-
-from msgspec import Meta
 
 from esper_ab.contracts.message import Message
-from esper_ab.contracts.records import FileBelow, Number, RunRef
+from esper_ab.contracts.records import CopyBelow, FileBelow, Number, RunRef
 from esper_ab.contracts.settings import Arithmetic, GroupSettings, NonNegativeInt, PositiveInt
 from esper_ab.contracts.trainer import TrainerOrder
-
-# A relative path without "." and ".."; users may name their files freely.
-_PART = r"(?!\.{1,2}(?:/|\Z))[^/\0]+"
-CopyBelow = Annotated[str, Meta(max_length=1024, pattern=rf"\A(?:{_PART}(?:/{_PART})*)?\Z")]  # "": there is none
 
 
 class Lane(Message, frozen=True, kw_only=True, tag="Lane"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -196,6 +196,7 @@ def _perform(
     with (
         naming(full_command, replaced_command=plain_command),
         closing(sink),
+        _states_of_code(sink.history.plan, experiment_dir),
     ):  # without the flags, `resume` starts workers elsewhere
         recorded = False
         try:
@@ -213,6 +214,19 @@ def _perform(
                 append_resume_command(error, experiment_dir, sink.history)
             raise
         sink.record(events.ExperimentEnded(status="finished", detail=""))
+
+
+def _states_of_code(plan: Plan, experiment_dir: Path) -> AbstractContextManager[None]:
+    """Return a context in which the files of each group's state of the code are present, if each has one.
+
+    Entering it raises UsageError if a state no longer exists.
+    """
+    states = list(plan.trainer.code_states.values()) if plan.trainer is not None else []
+    if not states:
+        return nullcontext()
+    from esper_ab.code_trees.trees import trees_present  # most experiments have one state of the code
+
+    return trees_present(experiment_dir, states)
 
 
 def append_resume_command(error: BaseException, experiment_dir: Path, history: History) -> None:

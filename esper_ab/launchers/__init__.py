@@ -150,6 +150,7 @@ class Launcher:
     address = "127.0.0.1"  # of this machine, where workers connect to the coordinator over tcp
     nodes: tuple[Node, ...] = ()  # where its workers run; if one is lost, so are its workers; empty: this machine
     child_processes = False  # whether every worker is a child of this process, which a signal can stop or end
+    threads = False  # whether its workers are threads of this process, which share a working directory
     imports_torch_once = False  # whether `begin` uses a process that has imported torch, as its workers do
     descriptors: int  # file descriptors that each worker takes in this process, including its connection
     own_descriptors = 0  # file descriptors that the launcher itself takes, however many workers it has

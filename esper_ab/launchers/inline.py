@@ -103,6 +103,7 @@ class InlineLauncher(Launcher):
     """Starts each worker as a thread."""
 
     name = "inline"
+    threads = True
     descriptors = 11  # an eventfd, both ends of a connection, and those of a libzmq context
 
     entry = "workers.process.entry:main_in_thread"

@@ -67,7 +67,7 @@ def make_plan(
         lanes=lanes,
         idle_devices=idle_devices,
         blocks=blocks,
-        differences=differences(experiment.groups),
+        differences=differences(experiment.groups, experiment.states_of_code),
         design=_design(experiment, task, blocks, chance, positions_matter=matter),
         kind=task.kind,
         estimand=estimand(experiment, machine),
@@ -315,7 +315,7 @@ def _run_spec(experiment: ResolvedExperiment, machine: Machine, digest: str, gro
     own_references = (mode, experiment.task, experiment.outcome)
     trainer = None
     if machine.trainer is not None:
-        trainer = order_of(experiment, machine.trainer)
+        trainer = order_of(experiment, machine.trainer, group.name)
     ref = RunRef(
         name=group.name,
         group_id=group.name,

@@ -196,7 +196,7 @@ def _note_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
 def _note_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
     """Yield notes on pairs of groups that do not differ, or that differ in several settings."""
     by_axes: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for pair, axes in pairs_by_axes(experiment.groups).items():
+    for pair, axes in pairs_by_axes(experiment.groups, experiment.states_of_code).items():
         by_axes.setdefault(axes, []).append(pair)
     for axes, pairs in by_axes.items():
         names = capital(named(pairs))

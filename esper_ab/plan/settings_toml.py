@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import msgspec
 
+from esper_ab.contracts.code_state import written_code
 from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.run_files import config_of
 from esper_ab.contracts.shell_command import shell_command
@@ -72,8 +74,12 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
     records are the same on the same kind of device.
     """
     ref = spec.ref
+    states = plan.experiment.states_of_code
+    kept_folder = plan.experiment.code_kept
     experiment = msgspec.structs.replace(
         plan.experiment,
+        code=written_code({ref.group_id: states[ref.group_id]} if states else {}),
+        code_kept=posixpath.relpath(kept_folder, posixpath.dirname(config_of(ref))) if kept_folder else "",
         groups=tuple(group for group in plan.experiment.groups if group.name == ref.group_id),
         seeds=ref.replicate + 1,
         looks=(),
@@ -96,7 +102,10 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         "policy_file": spec.policy_file,
         "log_file": spec.log_file,
     }
-    command = shell_command("launch", config_of(ref), *_second_group_flags(spec), "--name", "again")
+    flags = _second_group_flags(spec)
+    if states:
+        flags += _code_flags(states[ref.group_id], flags)
+    command = shell_command("launch", config_of(ref), *flags, "--name", "again")
     return f"# Run {ref.name}. To train it again: {command}\n" + "\n".join(_toml(tree)) + "\n"
 
 
@@ -114,11 +123,19 @@ def _second_group_flags(spec: RunSpec) -> tuple[str, ...]:
     return *arguments, "--group", f"beside:{settings}"
 
 
+def _code_flags(state: str, flags: Sequence[str]) -> tuple[str, ...]:
+    """Return arguments that give the groups in `flags` the same state of the code."""
+    groups = flags[1].split(",")
+    return tuple(word for group in groups for word in ("--code", f"{group}={state}"))
+
+
 def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
     """Return the settings that the task's kind reads, as nested tables that `read_toml` accepts."""
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
     del tree["arithmetic"]["kernel_build"]  # detected, not requested
     groups = tree.pop("groups")
+    if experiment.code:
+        tree["code"] = experiment.states_of_code
     kind = settings_of(experiment.task)
     _leave_out_unread(tree, EXPERIMENT_FIELDS, kind)
     tree["groups"] = [group["name"] for group in groups]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
+from esper_ab.contracts.code_state import tree_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files_below import folder_below
 from esper_ab.contracts.source_files import source_sha256
@@ -15,9 +16,18 @@ from esper_ab.settings.experiment import ResolvedExperiment
 from esper_ab.settings.outcome_range import worst_outcome
 
 
-def order_of(experiment: ResolvedExperiment, facts: TrainerFacts) -> TrainerOrder:
-    """Return the TrainerOrder for a user's trainer, without the folder of a run."""
-    folder = facts.root if is_command(experiment.trainer) else folder_of(TRAINER_FOLDER, facts.sha256)
+def order_of(experiment: ResolvedExperiment, facts: TrainerFacts, group: str) -> TrainerOrder:
+    """Return the TrainerOrder for a user's trainer and the runs of a group, without the folder of a run."""
+    state = facts.states.get(group)
+    if state is None:
+        folder = facts.root if is_command(experiment.trainer) else folder_of(TRAINER_FOLDER, facts.sha256)
+        return _order(experiment, facts, folder)
+    tree = tree_of(state.state)
+    order = _order(experiment, facts, str(PurePosixPath(tree.folder, state.root)))
+    return msgspec.structs.replace(order, files=state.files, sha256=state.sha256, tree=tree)
+
+
+def _order(experiment: ResolvedExperiment, facts: TrainerFacts, folder: str) -> TrainerOrder:
     return TrainerOrder(
         reference=experiment.trainer,
         directory=experiment.trainer_folder,
@@ -41,7 +51,12 @@ def mended_order(order: TrainerOrder, sha256: str) -> TrainerOrder:
 
 
 def mended(experiment_dir: Path, facts: TrainerFacts, reference: str) -> str:
-    """Keep the trainer's files as they are now; return their sha256, or "" if they are as planned or not readable."""
+    """Keep the trainer's files as they are now; return their sha256, or "" if they are as planned or not readable.
+
+    With a state of the code per group, they are always as planned.
+    """
+    if facts.states:
+        return ""
     try:
         sha256 = source_sha256(Path(facts.root), facts.files) if facts.files else facts.sha256
     except OSError:

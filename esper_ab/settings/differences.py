@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 
 import msgspec
 
@@ -11,6 +12,8 @@ from esper_ab.contracts.plain_values import as_text
 from esper_ab.contracts.settings import Settings
 from esper_ab.settings.experiment import Group
 
+_CODE = "code"
+NO_STATES: Mapping[str, str] = MappingProxyType({})  # every group has the same code
 _LEARNING_ONLY = ("policy.", "ppo.", "reward.")  # read by the controller ppo only
 
 
@@ -30,25 +33,27 @@ def flat(group: Group) -> dict[str, str]:
     return texts
 
 
-def differences(groups: Sequence[Group]) -> tuple[Difference, ...]:
-    """Return the settings that differ between groups, in the order of the schema."""
+def differences(groups: Sequence[Group], states_of_code: Mapping[str, str] = NO_STATES) -> tuple[Difference, ...]:
+    """Return the settings that differ between groups: the state of the code, then those in the order of the schema."""
     tables = {group.name: flat(group) for group in groups}
-    keys = next(iter(tables.values()))
+    if states_of_code:
+        tables = {name: {_CODE: states_of_code[name], **table} for name, table in tables.items()}
+    keys = dict.fromkeys(key for table in tables.values() for key in table)
     differing_keys = []
     for key in keys:
-        values = {name: table[key] for name, table in tables.items()}
+        values = {name: table.get(key, "") for name, table in tables.items()}  # a state may lack a setting of another
         if len(set(values.values())) > 1:
             differing_keys.append(Difference(key=key, values=values))
     return tuple(differing_keys)
 
 
-def axes(a: Group, b: Group) -> tuple[str, ...]:
+def axes(a: Group, b: Group, states_of_code: Mapping[str, str] = NO_STATES) -> tuple[str, ...]:
     """Return the keys in which two groups differ and which at least one of the two reads.
 
     A group that does not learn reads no `policy.`, `ppo.` or `reward.` keys.
     """
     both_learn = a.settings.controller.name == "ppo" and b.settings.controller.name == "ppo"
-    keys = [difference.key for difference in differences((a, b))]
+    keys = [difference.key for difference in differences((a, b), states_of_code)]
     if not both_learn:
         keys = [key for key in keys if not key.startswith(_LEARNING_ONLY)]
     if "reward.mode" in keys and "reward.params" in keys:
@@ -56,6 +61,8 @@ def axes(a: Group, b: Group) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def pairs_by_axes(groups: Sequence[Group]) -> dict[tuple[str, str], tuple[str, ...]]:
+def pairs_by_axes(
+    groups: Sequence[Group], states_of_code: Mapping[str, str] = NO_STATES
+) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return the `axes` of every pair of groups, by the names of both groups."""
-    return {(a.name, b.name): axes(a, b) for a, b in combinations(groups, 2)}
+    return {(a.name, b.name): axes(a, b, states_of_code) for a, b in combinations(groups, 2)}

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from esper_ab.contracts.claim import Claim
+from esper_ab.contracts.code_state import read_code
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.measures import Margin, Unit
 from esper_ab.contracts.outcome_window import OutcomeOver
@@ -56,6 +57,11 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     # A Python file or a command with {seed}; "": trained by the task.
     trainer: Annotated[str, Spec(("trainer",), names="trainer")] = ""
     trainer_folder: Annotated[str, Spec(("trainer",), names="folder")] = ""  # where a command runs
+    # NAME=STATE: the state of the code that each group is trained with, a commit or a folder; empty: the files as they
+    # are. Once resolved, each is a commit.
+    code: Annotated[tuple[str, ...], Spec(("trainer",), names="code", later=True)] = ()
+    # Folder of an earlier experiment that keeps states of `code` which are no commits of the user's.
+    code_kept: Annotated[str, Spec(("trainer",), names="folder", later=True)] = ""
     # NAME=VALUE: settings that apply only to the preflight's rehearsal of a trainer.
     rehearsal: Annotated[tuple[str, ...], Spec(("trainer",))] = ()
     # For Gymnasium: "info:KEY", or a user's function; "": the environment's own return. For a trainer: a name, or
@@ -106,6 +112,11 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     variances: Annotated[Variances, Spec(same=True, later=True)] = "own"
     # No maximum: blocks of `seeds` are added until every comparison is decided.
     open_ended: Annotated[bool, _MANY_LOOKS] = False
+
+    @property
+    def states_of_code(self) -> dict[str, str]:
+        """The state of the code of each group; {}: the files as they are."""
+        return read_code(self.code)
 
     @property
     def takes_turns(self) -> bool:

@@ -50,7 +50,7 @@ def _flag_value(setting: Field, value: Any) -> object:
         return _read_whole(value, flag, " or auto")
     if get_origin(setting.type) is not tuple:
         return value
-    if setting.key == "guardrails":
+    if isinstance(value, tuple):  # of a flag that may be repeated
         return list(value)
     if setting.key not in _LISTS:
         pieces = split_commas(value, flag)

@@ -6,7 +6,7 @@ reward or controller in `--groups`; `--group`. A flag that is not given sets not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from esper_ab.settings.assignments import Assignment, read_assignment, split_com
 from esper_ab.settings.flags import of_flags, read_flags
 from esper_ab.settings.foreign_keys import foreign
 from esper_ab.settings.launcher import NOT_GIVEN, AskedLauncher
-from esper_ab.settings.schema import FIELDS, PARAM, SHORT, TRAINER
+from esper_ab.settings.schema import CODE, FIELDS, PARAM, SHORT, TRAINER
 from esper_ab.settings.settings_file import NO_FILE, FileSettings
 from esper_ab.settings.values import typed
 from esper_ab.settings.vary import read_vary
@@ -98,6 +98,13 @@ def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Re
 
 def _check_vary(options: Mapping[str, Any], file: FileSettings) -> None:
     """Raise UsageError if groups are declared elsewhere too."""
+    if options.get("code"):
+        setting = str(options["vary"])
+        prefix = "" if "." in setting.partition("=")[0] else TRAINER
+        raise UsageError(
+            "--code creates a group per state, and --vary one per value; to compare the states at each value, write "
+            f"--grid {prefix}{setting} instead"
+        )
     for flag in ("groups", "group", "control"):
         if options.get(flag):
             raise UsageError(f"--vary creates the groups and compares all with the first; remove --vary or --{flag}")
@@ -121,23 +128,21 @@ def request(
     `varied_text` is the text of --vary, as in "lr=3e-4,1e-3".
     """
     given_flags = dict(flags or {})
-    common_assignments = list(file.common)
-    by_task = dict(file.tasks)
     margins = _take_margins(given_flags)
     tasks = _task_names(given_flags.get("task"), file)
+    by_task = dict(file.tasks)
     if "task" in given_flags:
         by_task = {task: table for task, table in by_task.items() if task in tasks}
-        given_flags["task"] = tasks[0]
-    if "task" in given_flags or len(tasks) > 1:
-        common_assignments = [assignment for assignment in common_assignments if assignment.key != "task"]
-    if len(tasks) > 1:
-        given_flags.pop("task", None)
+    common_assignments = _settle_task(tasks, given_flags, file)
     strong_assignments = [*(read_assignment(text, f"--set {text}") for text in assignments), *of_flags(given_flags)]
     trainer = _find_trainer((*strong_assignments, *common_assignments))
-    altered_groups = _read_alterations(group)
+    common_assignments, code = _read_code(common_assignments, strong_assignments)
     if varied_text:
         altered_groups = read_vary(varied_text, trainer)
         strong_assignments += of_flags({"control": next(iter(altered_groups))})
+    else:
+        strong_assignments += _control_of_code(code, (*strong_assignments, *common_assignments))
+        altered_groups = {name: [] for name in code} | _read_alterations(group)
 
     def layer(written_assignments: Iterable[Assignment], *, in_group: bool = False) -> Layer:
         return _check_layer(_add_prefix(written_assignments, trainer), free=bool(trainer), in_group=in_group)
@@ -155,6 +160,35 @@ def request(
         margins=margins,
         launcher=file.launcher,
     )
+
+
+def _control_of_code(code: Mapping[str, str], assignments: Iterable[Assignment]) -> list[Assignment]:
+    """Return a setting by which the first of several states is the one that others are compared with, unless given."""
+    if not code or any(assignment.key == "control" for assignment in assignments):
+        return []
+    return of_flags({"control": next(iter(code))})
+
+
+def _settle_task(tasks: Sequence[str], flags: dict[str, object], file: FileSettings) -> list[Assignment]:
+    """Return the file's common assignments, without the task unless it counts; set or remove the task in `flags`."""
+    flagged = "task" in flags
+    if len(tasks) > 1:
+        flags.pop("task", None)
+    elif flagged:
+        flags["task"] = tasks[0]
+    if flagged or len(tasks) > 1:
+        return [assignment for assignment in file.common if assignment.key != "task"]
+    return list(file.common)
+
+
+def _read_code(common: list[Assignment], strong: list[Assignment]) -> tuple[list[Assignment], dict[str, str]]:
+    """Return the common assignments with states of the code in one of them, and the state of each group, if any."""
+    if not any(assignment.key.partition(".")[0] == CODE for assignment in (*strong, *common)):
+        return common, {}
+    from esper_ab.settings.code_groups import joined_code, states_of  # most experiments have one state of the code
+
+    joined = list(joined_code(common))
+    return joined, states_of((*strong, *joined))
 
 
 def _take_margins(flags: dict[str, object]) -> str:

@@ -18,3 +18,5 @@ class Resolution:
     arithmetic: Arithmetic
     eval_episodes: int
     episodes: int | None = None  # None: as asked
+    code: tuple[str, ...] = ()  # NAME=COMMIT of each group, if groups differ in the state of the code
+    code_kept: str = ""  # the folder with those that are no commits of the user's, relative to the experiment's

@@ -23,6 +23,8 @@ _RESOLVED = (
     "placement",
     "margin",
     "episodes",
+    "code",
+    "code_kept",
 )  # settings of both states that may change
 
 
@@ -44,6 +46,8 @@ def resolve(asked_experiment: AskedExperiment, machine: Machine, name: str, eval
         slots=resolution.slots,
         devices=resolution.devices,
         episodes=resolution.episodes or asked_experiment.episodes,
+        code=resolution.code,
+        code_kept=resolution.code_kept,
         placement=_resolve_placement(asked_experiment, len(resolution.devices)),
         margin=_resolve_margin(asked_experiment, task),
         arithmetic=resolution.arithmetic,

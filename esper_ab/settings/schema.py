@@ -52,6 +52,7 @@ def _fields(struct: type[Settings], *, is_of_group: bool, prefix: str = "") -> I
 _PARAMS = "reward.params"
 PARAM = f"{_PARAMS}."  # prefix of keys that a user's function declares
 TRAINER = "trainer."  # prefix of a trainer's own settings, which its file or command declares
+CODE = "code"  # key of the states of the code by group, also as a table
 DECLARED = (PARAM, TRAINER)  # prefixes of keys that users' code declares
 GROUP_FIELDS = {field.key: field for field in _fields(GroupSettings, is_of_group=True)}
 EXPERIMENT_FIELDS = {field.key: field for field in _fields(AskedExperiment, is_of_group=False) if field.key != "groups"}

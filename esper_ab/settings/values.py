@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
+from esper_ab.contracts.code_state import is_folder
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.kinds_of_task import GYM_PREFIX, GYMNASIUM, INFO_PREFIX, kind_of_task
 from esper_ab.contracts.kinds_of_task import TRAINER as KIND_OF_TRAINERS
@@ -165,6 +166,8 @@ def _resolve_path(value: Any, names: str, folder: Path) -> Any:
     `names` tells what a value names (see Spec): only functions, folders and trainers have paths, and tasks that are
     functions. A task `NAME:REST` of a kind NAME is none, whatever files the folder has.
     """
+    if names == "code":
+        return tuple(_resolve_state(entry, folder) for entry in value)
     if names == "task" and kind_of_task(value) in _KINDS_WITH_FUNCTIONS and not value.startswith(GYM_PREFIX):
         return _resolve_function(value, folder)
     if names == "function" and not value.startswith(_NO_FUNCTIONS):
@@ -174,6 +177,14 @@ def _resolve_path(value: Any, names: str, folder: Path) -> Any:
     if value and (names == "folder" or (names == "trainer" and not is_command(value))):
         return str((folder / Path(value).expanduser()).resolve())
     return value
+
+
+def _resolve_state(entry: str, folder: Path) -> str:
+    """Make the folder in `NAME=FOLDER` absolute; anything else stays as it is written."""
+    name, equals_sign, state = (part.strip() for part in entry.partition("="))
+    if equals_sign and is_folder(state):
+        return f"{name}={(folder / Path(state).expanduser()).resolve()}"
+    return entry
 
 
 def _resolve_function(function: str, folder: Path, *sources: Path) -> str:

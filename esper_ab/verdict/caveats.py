@@ -10,7 +10,7 @@ from esper_ab.stats.pair import Pairs, ends
 from esper_ab.stats.statistic import ComparisonContext
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.finding import LOST_SCORES, MIXED_CODE, ROWS, SEED
+from esper_ab.verdict.finding import BESIDE_THE_CODE, LOST_SCORES, MIXED_CODE, ROWS, SEED
 from esper_ab.verdict.further_pairs import looks_to_come
 from esper_ab.verdict.level_caveats import level_caveats
 from esper_ab.verdict.scale import MEAN
@@ -151,7 +151,7 @@ def _design_caveats(evidence: Evidence) -> Iterator[str]:
     progress = evidence.progress
     design = question.design
     if question.paired:
-        yield from (finding.sentence for finding in evidence.findings if finding.kind == SEED)
+        yield from (finding.sentence for finding in evidence.findings if finding.kind in (SEED, BESIDE_THE_CODE))
     else:
         yield "Unpaired: the runs of a seed share no randomness, so their pairing is arbitrary."
     if not design.early_stop:

@@ -15,6 +15,7 @@ ROWS = "rows"  # kind of a finding on rows of unknown origin, which stands besid
 LOST_SCORES = "lost scores"  # kind of a finding on scores of items that runs lost
 MIXED_CODE = "mixed code"  # kind of a finding on results of different files of a trainer, shown beside the verdict
 SEED = "seed"  # kind of a finding on seeds that do not repeat, which stands beside the verdict
+BESIDE_THE_CODE = "beside the code"  # kind of a finding on what differs beside states of the code, likewise
 
 
 class Finding(msgspec.Struct, frozen=True):

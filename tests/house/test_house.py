@@ -204,6 +204,7 @@ WRITES_ITSELF = {
     "contracts/child.py": "temporary files without names",
     "commands/export.py": "drafts in a folder that `below` made",
     "health/storage.py": "tries whether a folder can be written",
+    "code_trees/working_tree.py": "a copy of git's index, in a temporary folder",
     "readers/sql.py": "a temporary file without a name to be found",
     "live/console.py": "likewise",
     "workers/kinds/growth/commands/fetch.py": "the user's data",

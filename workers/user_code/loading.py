@@ -34,6 +34,7 @@ from esper_ab.contracts.worker_order import RewardCode
 from workers.arrays import Floats
 from workers.user_code import late_imports
 from workers.user_code.late_imports import without_working_directory
+from workers.user_code.state_of_code import first_folders
 
 Load = Callable[[str, str], ModuleType]  # (purpose, reference) -> the module that holds the function
 _NEVER_FORGOTTEN = ("__main__", "esper_ab", "workers")
@@ -281,7 +282,7 @@ def _importable(root: Path, instead_of: Path) -> Iterator[dict[str, ModuleType]]
         visible_entries = [entry for entry in path if Path(entry).resolve() != instead_of]
         installed_entries = without_working_directory(visible_entries)
         working_directory = [entry for entry in visible_entries if entry not in installed_entries]
-        sys.path[:] = [*installed_entries, str(root), *working_directory]
+        sys.path[:] = [*first_folders(), *installed_entries, str(root), *working_directory]
         sys.dont_write_bytecode = True  # keep the user's folder, or a hashed copy, unchanged
         importlib.invalidate_caches()
         try:

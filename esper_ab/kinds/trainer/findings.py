@@ -10,9 +10,10 @@ from esper_ab.contracts.trainer import is_command
 from esper_ab.contracts.wording import listed
 from esper_ab.journal.events import TrainerMended
 from esper_ab.journal.fold import History
+from esper_ab.kinds.trainer.code_words import beside_the_code, equal_beside, states_words
 from esper_ab.kinds.trainer.rehearsed import in_sentences
 from esper_ab.settings.experiment import ResolvedExperiment
-from esper_ab.verdict.finding import MIXED_CODE, SEED, Finding
+from esper_ab.verdict.finding import BESIDE_THE_CODE, MIXED_CODE, SEED, Finding
 
 _NO_REPEAT = (
     "A seed does not repeat: in the rehearsal, the same seed gave another outcome, so the pairs may share nothing."
@@ -31,6 +32,10 @@ class TrainerFindings(FindingsKind):
             yield Finding("rehearsal", "notes", (), f"{outcome}{sentences}")
             if not facts.outcome_repeats:
                 yield Finding(SEED, "notes", (), _NO_REPEAT)
+            if facts.states:
+                yield Finding("states of the code", "notes", (), " ".join((states_words(facts), equal_beside(facts))))
+                for sentence in beside_the_code(facts):
+                    yield Finding(BESIDE_THE_CODE, "notes", (), sentence)
         if history.mended is not None:
             sentence = (
                 "The trainer's files were changed after the rehearsal, before a seed was complete; the new ones were "

@@ -8,6 +8,7 @@ from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.outcome_summary import read_summary
 from esper_ab.contracts.trainer import TrainerFacts, read_source
 from esper_ab.contracts.wording import counted
+from esper_ab.kinds.trainer.code_words import beside_the_code, equal_beside, in_plan
 from esper_ab.kinds.trainer.rehearsed import in_lines, in_sentences
 from esper_ab.plan.kind import NotesKind
 from esper_ab.settings.experiment import ResolvedExperiment
@@ -42,7 +43,8 @@ class TrainerNotes(NotesKind):
         """Return the outcome, the time and the memory of the rehearsal."""
         facts = _facts(machine)
         run_s = facts.point_s * experiment.episodes + facts.evaluate_s
-        return in_lines(facts, machine.task(experiment.task).measures.outcome.label, run_s)
+        lines = in_lines(facts, machine.task(experiment.task).measures.outcome.label, run_s)
+        return (*in_plan(facts), *lines) if facts.states else lines
 
     def first_limits(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
         """Yield the results of the rehearsal if they limit the verdicts, and how runs are ended."""
@@ -51,12 +53,16 @@ class TrainerNotes(NotesKind):
             yield in_sentences(facts, experiment.trainer)
         if facts.ends_idle:
             yield _ENDED_IDLE
+        if facts.states:
+            yield from beside_the_code(facts)
 
     def first_notes(self, experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:
         """Yield the results of the rehearsal if they are as wished."""
         facts = _facts(machine)
         if _is_repeatable(facts):
             yield in_sentences(facts, experiment.trainer)
+        if facts.states and (equal_words := equal_beside(facts)):
+            yield equal_words
 
 
 def _facts(machine: Machine) -> TrainerFacts:

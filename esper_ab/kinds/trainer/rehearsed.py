@@ -84,7 +84,9 @@ def in_sentences(facts: TrainerFacts, reference: str) -> str:
     if is_command(reference):
         trainer_kind = "command"
         code_words = " It names no file in its folder, so changes of its code would go unnoticed."
-        if facts.files:
+        if facts.states:
+            code_words = ""  # the files of every state are sealed
+        elif facts.files:
             files = ", ".join(facts.files)
             code_words = f" A run starts only if {files} has not changed since; other files are not checked."
     evaluation_words = "" if facts.evaluates_alike else f" {_ALONE}"

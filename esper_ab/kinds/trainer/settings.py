@@ -9,6 +9,7 @@ from pathlib import PurePath
 
 import msgspec
 
+from esper_ab.contracts.code_state import CODE_FOLDER, read_code, written_code
 from esper_ab.contracts.errors import ByDoor, Missing, SettingName, UsageError
 from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.contracts.margins import check_margin
@@ -74,12 +75,14 @@ class TrainerKind(SettingsKind):
         rehearsal = read_rehearsal(asked_experiment.rehearsal)
         if not is_command(reference):
             _refuse_settings_of_commands(asked_experiment)
+        folder = next(assignment.folder for assignment in assignments if assignment.key == "trainer").resolve()
+        if asked_experiment.code:
+            asked_experiment = _read_code(asked_experiment, str(folder))
         if not is_guarded(reference):
             _check_python(reference, asked_experiment.outcome)
             return msgspec.structs.replace(asked_experiment, task=_task(reference), n_envs=1, steps=1)
         if is_command(reference):
             _check_words(reference)
-        folder = next(assignment.folder for assignment in assignments if assignment.key == "trainer").resolve()
         single_rollout = msgspec.structs.replace(
             asked_experiment,
             task=_task(reference),
@@ -136,6 +139,8 @@ class TrainerKind(SettingsKind):
             arithmetic=torch_alone(asked_experiment.arithmetic),
             eval_episodes=facts.evaluations,
             episodes=facts.points or None,
+            code=written_code({group: state.sealed for group, state in facts.code_states.items()}),
+            code_kept=CODE_FOLDER if any(state.kept for state in facts.code_states.values()) else "",
         )
 
     def remarks(
@@ -143,6 +148,14 @@ class TrainerKind(SettingsKind):
     ) -> tuple[str, ...]:
         """Return no notes, because the kernel computes nothing here."""
         return ()
+
+
+def _read_code(asked_experiment: AskedExperiment, folder: str) -> AskedExperiment:
+    """Return the experiment with the folder from which its states are seen; UsageError unless each group has one."""
+    from esper_ab.settings.code_groups import check_code_groups  # most experiments have one state of the code
+
+    check_code_groups(read_code(asked_experiment.code), [group.name for group in asked_experiment.groups])
+    return msgspec.structs.replace(asked_experiment, trainer_folder=asked_experiment.trainer_folder or folder)
 
 
 def _missing(asked_experiment: AskedExperiment) -> Iterator[tuple[SettingName, str, str]]:

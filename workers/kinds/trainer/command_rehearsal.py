@@ -20,6 +20,7 @@ from esper_ab.contracts.private_folder import scratch_folder
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import RESUME, Resumption, TrainerFacts, TrainerQuestion, placeholders, read_source
 from workers.kinds.trainer import ports, running, words
+from workers.kinds.trainer.code_tree import asked_files
 from workers.kinds.trainer.idling import IdleLimits, Watch
 from workers.kinds.trainer.interpreter import other_interpreter
 from workers.kinds.trainer.named_files import named_files
@@ -102,7 +103,9 @@ class _Command:
             return running.run_script(
                 line.words({**self.settings, **own_values, **port}),
                 line.folder,
-                running.environment(shell, read_source(question.outcome), out, pins, line.search_path),
+                running.environment(
+                    shell, read_source(question.outcome), out, pins, line.search_path, asked_files(question)
+                ),
                 (self.folder, _LOG),
                 watch,
                 shell,

@@ -19,6 +19,7 @@ from esper_ab.contracts.worker_order import RunSpec
 from workers.devices import pinned
 from workers.environments import OnStep
 from workers.kinds.trainer import interrupted, ports, running, words
+from workers.kinds.trainer.code_tree import place_of
 from workers.kinds.trainer.idling import IDLE_LIMITS, NEVER, IdleLimits, Watch
 from workers.kinds.trainer.outcome_sources.left import Left
 from workers.kinds.trainer.outcome_sources.read import has_outcome, read_outcome
@@ -38,7 +39,8 @@ class CommandSession(TrainerSession):
         self._pins = pinned.variables(uuids, spec.arithmetic)
         self._shell = users_shell.current()
         self._limits = limits if self.order.ends_idle else NEVER
-        check_files(self.order)
+        check_files(self.order, self.root)
+        self._place = place_of(self.order, self.root)
 
     def train(self, episode: int, on_step: OnStep, on_update: OnStep) -> EpisodeRecord:
         """Run the command in its own folder, which is empty unless it continues from there, and read its outcome."""
@@ -46,7 +48,7 @@ class CommandSession(TrainerSession):
         signs = itertools.count(1)
         order = self.order
         out_folder = folder_below(self.root, order.out).resolve()
-        line = CommandLine(order.reference, Path(order.directory), out_folder)
+        line = CommandLine(self._place.reference, Path(self._place.directory), out_folder)
         own_values = line.own_values(
             words.seed_at(self.path), Path(order.out).parent.name, words.device_word(self._pins)
         )
@@ -64,7 +66,9 @@ class CommandSession(TrainerSession):
             running.run_script(
                 line.words({**values, **port}),
                 line.folder,
-                running.environment(self._shell, self._source, out_folder, self._pins, line.search_path),
+                running.environment(
+                    self._shell, self._source, out_folder, self._pins, line.search_path, self._place.files
+                ),
                 (self.root, self.spec.log_file),
                 watch,
                 self._shell,
@@ -85,14 +89,17 @@ class CommandSession(TrainerSession):
         return [float(done_state)]
 
 
-def check_files(order: TrainerOrder) -> None:
-    """Raise CodeChanged unless the files named by a command are unchanged since planning."""
+def check_files(order: TrainerOrder, root: Path) -> None:
+    """Raise CodeChanged unless the files named by a command are unchanged since planning.
+
+    `root`: the experiment directory, which has them if the run's group has a state of the code.
+    """
     try:
-        is_unchanged = not order.files or source_sha256(Path(order.folder), order.files) == order.sha256
+        is_unchanged = not order.files or source_sha256(root / order.folder, order.files) == order.sha256
     except OSError:
         is_unchanged = False
     if not is_unchanged:
         raise CodeChanged(
-            f"{', '.join(order.files)} in {order.folder}: changed since the experiment was planned; put it back, then "
-            "resume"
+            f"{', '.join(order.files)} in {root / order.folder}: changed since the experiment was planned; put it "
+            "back, then resume"
         )

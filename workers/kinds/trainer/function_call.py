@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from esper_ab.contracts.code_state import CodeTree
 from esper_ab.contracts.failure_cause import cause_of_text
 from esper_ab.contracts.files_below import remove_below, write_below
 from esper_ab.contracts.own_packages import child_command
@@ -30,6 +31,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     reference: str  # path.py:function, or module:function
     directory: str  # where the user was
+    tree: CodeTree | None = None  # the state of the code in which the function is called
+    root: str = ""  # folder that has the tree
     kept: str = ""  # folder with the copies of `files`; "": the files as they are
     files: tuple[str, ...] = ()  # relative to the folder from which they are imported, the function's own first
     groups: Mapping[str, Mapping[str, TrainerValue]]  # settings of all groups

@@ -77,6 +77,8 @@ class _Function:
         call_order = Call(
             reference=question.reference,
             directory=question.directory,
+            tree=question.tree,
+            root=question.states_in,
             groups=question.groups,
             group=self.group,
             more=question.rehearsal,

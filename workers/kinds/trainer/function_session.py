@@ -15,6 +15,7 @@ from esper_ab.contracts.worker_order import RunSpec
 from workers.devices import pinned
 from workers.environments import OnStep
 from workers.kinds.trainer import words
+from workers.kinds.trainer.code_tree import place_of
 from workers.kinds.trainer.function_call import Call, CallPlace, Numbers, called, thinned
 from workers.kinds.trainer.idling import Watch
 from workers.kinds.trainer.session import TrainerSession
@@ -29,6 +30,9 @@ class FunctionSession(TrainerSession):
         self._shell = users_shell.current()
         self._curve: list[Numbers] = []
         self._kept = self._check_copy()
+        self._place = place_of(self.order, self.root)
+        if self._place.files is not None:
+            self._kept = ""  # the state's own files are the copy
 
     def _check_copy(self) -> str:
         """Return the folder of the function's copy, "" if it is installed; CodeChanged unless it is as planned."""
@@ -72,8 +76,10 @@ class FunctionSession(TrainerSession):
         )
         group = self.spec.ref.group_id
         call = Call(
-            reference=order.reference,
-            directory=order.directory,
+            reference=self._place.reference,
+            directory=self._place.directory,
+            tree=order.tree,
+            root=str(self.root.resolve()),
             kept=self._kept,
             files=order.files,
             groups={group: self.spec.settings.trainer},
@@ -83,7 +89,8 @@ class FunctionSession(TrainerSession):
         )
         curve = called(call, place, Watch(lambda: on_step(next(signs)))).curve(call.name, order.outcome)
         names = curve[0].keys() - {order.outcome}
-        if names != set(order.metrics):
+        missing_names = set(order.metrics) - names  # a state of the code may have metrics that the others lack
+        if missing_names or (order.tree is None and names != set(order.metrics)):
             planned_names = ", ".join(order.metrics) or "none"
             raise ValueError(
                 f"{call.name} returned the numbers {', '.join(sorted(names)) or 'none'} besides the outcome, but "

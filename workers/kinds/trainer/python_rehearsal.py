@@ -30,6 +30,7 @@ from esper_ab.contracts.process_endings import describe_end
 from esper_ab.contracts.trainer import Resumption, TrainerFacts, TrainerQuestion, TrainerValue
 from esper_ab.contracts.unreadable import UNREADABLE
 from workers.kinds.trainer import module
+from workers.kinds.trainer.code_tree import asked_files
 from workers.kinds.trainer.idling import IdleLimits, Watch, idle_words
 from workers.kinds.trainer.metric_names import measure_names
 from workers.kinds.trainer.other_groups import IsOver, Settings, TriedGroups, try_other_groups
@@ -38,6 +39,8 @@ from workers.kinds.trainer.rehearsal_setup import SEEDS, Doing, at_once, pins_of
 from workers.kinds.trainer.seed_effect import Numbers, is_in_doubt, outcome_repeats, refuse_no_effect
 from workers.kinds.trainer.trial import Trial, Tried
 from workers.kinds.trainer.words import device_word
+from workers.user_code.loading import UserCode
+from workers.user_code.state_of_code import enter, leave
 
 _LOOK_S = 1.0  # between two looks at whether a process does anything
 _decode = msgspec.json.Decoder(Tried).decode
@@ -177,10 +180,22 @@ class _PythonTrials:
         return bool(self.pins["CUDA_VISIBLE_DEVICES"])
 
 
+def _load(
+    question: TrainerQuestion,
+) -> tuple[module.PythonTrainer, UserCode, dict[str, dict[str, TrainerValue]]]:
+    """Load a trainer, in its state of the code if it has one; return its code and the settings of all groups, too."""
+    if files := asked_files(question):
+        enter(files.folder, files.module_folders, files.moved)
+    try:
+        trainer, code = module.load(question.reference)
+        return trainer, code, _settings_of_groups(trainer, question)
+    finally:
+        leave()
+
+
 def rehearse_python(question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits) -> TrainerFacts:
     doing(f"loading {question.reference}")
-    trainer, code = module.load(question.reference)
-    settings = _settings_of_groups(trainer, question)
+    trainer, code, settings = _load(question)
     groups = {
         group: module.flat(trainer.settings({**values, **question.rehearsal})) for group, values in settings.items()
     }

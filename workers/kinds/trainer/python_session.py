@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from esper_ab.contracts.errors import CodeChanged
 from esper_ab.contracts.records import EpisodeRecord
+from esper_ab.contracts.trainer import TrainerOrder
 from esper_ab.contracts.worker_order import RunSpec
 from workers.environments import OnStep
 from workers.kinds.trainer import module, words
+from workers.kinds.trainer.code_tree import place_of
 from workers.kinds.trainer.module import Point, Run, State
 from workers.kinds.trainer.session import TrainerSession
+from workers.user_code.state_of_code import enter
+
+
+def _planned(order: TrainerOrder, experiment_dir: Path) -> module.PythonTrainer:
+    """Return the trainer as it was planned: the copy of its file or, in its state of the code, the file itself."""
+    place = place_of(order, experiment_dir)
+    if place.files is None:
+        return module.as_planned(order, experiment_dir)
+    if threading.current_thread() is not threading.main_thread():
+        raise ValueError("a state of the code needs a process of its own: resume with `--launcher local`")
+    enter(place.files.folder, place.files.module_folders, place.files.moved)
+    trainer, code = module.load(place.reference)
+    if code.sha256 != order.sha256:
+        raise CodeChanged(
+            f"{place.files.top}: its files were changed since the run was planned; resume writes them anew"
+        )
+    return trainer
 
 
 class PythonSession(TrainerSession):
@@ -19,7 +40,7 @@ class PythonSession(TrainerSession):
 
     def __init__(self, spec: RunSpec, experiment_dir: Path, device: str) -> None:
         super().__init__(spec, experiment_dir)
-        self._trainer = module.as_planned(self.order, experiment_dir)
+        self._trainer = _planned(self.order, experiment_dir)
         self._device = device
         self._points: Iterator[Point] | None = None
         self._run = self._new_run(0, None)
@@ -51,7 +72,8 @@ class PythonSession(TrainerSession):
         on_step(0)
         metrics, done_state = module.next_point(self._points, episode, self._run, self.order.outcome)
         names = metrics.keys() - {self.order.outcome}
-        if names != set(self.order.metrics):
+        missing_names = set(self.order.metrics) - names  # a state of the code may have metrics that the others lack
+        if missing_names or (self.order.tree is None and names != set(self.order.metrics)):
             planned_names = ", ".join(self.order.metrics) or "none"
             raise ValueError(
                 f"point {episode} has the metrics {', '.join(sorted(names)) or 'none'} in addition to the outcome, but "

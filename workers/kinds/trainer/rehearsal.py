@@ -14,13 +14,21 @@ def rehearse(
     question: TrainerQuestion, measure: Measure, doing: Doing, limits: IdleLimits = IDLE_LIMITS
 ) -> TrainerFacts:
     """Load and rehearse a trainer, whose outcome is declared as `measure`; a fault becomes the answer's `problem`."""
-    try:
-        if is_command(question.reference):
-            return rehearse_command(question, measure, doing, limits)
-        if is_function(question.reference):
-            return rehearse_function(question, measure, doing, limits)
+
+    def rehearse_one(own_question: TrainerQuestion) -> TrainerFacts:
+        if is_command(own_question.reference):
+            return rehearse_command(own_question, measure, doing, limits)
+        if is_function(own_question.reference):
+            return rehearse_function(own_question, measure, doing, limits)
         from workers.kinds.trainer.python_rehearsal import rehearse_python  # imports torch
 
-        return rehearse_python(question, measure, doing, limits)
+        return rehearse_python(own_question, measure, doing, limits)
+
+    try:
+        if question.states:
+            from workers.kinds.trainer.states_rehearsal import rehearse_states  # most have one state of the code
+
+            return rehearse_states(question, rehearse_one, doing)
+        return rehearse_one(question)
     except (ValueError, OSError) as error:
         return TrainerFacts(problem=" ".join(str(error).split()))

@@ -22,6 +22,7 @@ from esper_ab.contracts.process_endings import how_ended
 from esper_ab.contracts.regular_file import open_to_read
 from esper_ab.contracts.trainer import OUT, OutcomeSource
 from esper_ab.contracts.worker_order import UsersShell
+from workers.kinds.trainer.code_tree import TreeFiles
 from workers.kinds.trainer.idling import Idle, Watch, idle_words
 from workers.kinds.trainer.outcome_sources.wandb_log import WANDB_FILE
 
@@ -47,14 +48,21 @@ class ScriptFailed(UserCodeFailed):
 
 
 def environment(
-    shell: UsersShell, source: OutcomeSource, out_folder: Path, pins: Mapping[str, str], search_path: str = ""
+    shell: UsersShell,
+    source: OutcomeSource,
+    out_folder: Path,
+    pins: Mapping[str, str],
+    search_path: str = "",
+    files: TreeFiles | None = None,
 ) -> dict[str, str]:
     """Return the script's environment: the user's, `pins` and, for an outcome from wandb, the stand-in.
 
     `pins`: the variables that `workers.devices.pinned` sets for devices and threads. `search_path`: a folder where
-    Python finds modules, too, or "".
+    Python finds modules, too, or "". `files`: the state of the code in which the script works.
     """
     shell_variables = shell.variables()
+    if files is not None:
+        shell_variables = files.variables(shell_variables)
     own_variables = {"PYTHONUNBUFFERED": "1"}  # otherwise a killed script would lose its last lines
     paths = [shell_variables.get("PYTHONPATH", ""), search_path]
     if source.tool == "wandb":

@@ -11,7 +11,9 @@ import msgspec
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.trainer import TrainerQuestion, TrainerValue
 from workers.kinds.trainer import module
+from workers.kinds.trainer.code_tree import asked_files
 from workers.kinds.trainer.module import Run
+from workers.user_code.state_of_code import enter
 
 EVALUATIONS = 16  # outcomes an evaluation may return as a list when no number was asked for
 
@@ -49,6 +51,8 @@ def attempt(trial: Trial) -> Tried:
     if trial.state_file:
         data = Path(trial.state_file).read_bytes()
         restored_state = module.restored(data)
+    if files := asked_files(question):
+        enter(files.folder, files.module_folders, files.moved)
     trainer, _ = module.load(question.reference)
     run = Run(
         settings=trainer.settings(trial.settings),

@@ -16,10 +16,12 @@ import msgspec
 from esper_ab.contracts.files_below import write_below
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.wording import did_you_mean
+from workers.kinds.trainer.code_tree import files_of
 from workers.kinds.trainer.function_call import ORDER, RETURNED, Call, Called
 from workers.kinds.trainer.function_loading import EndOfLoading, guarded, loaded, local_files, located
 from workers.kinds.trainer.function_points import read_points
 from workers.kinds.trainer.function_settings import read_settings
+from workers.user_code.state_of_code import enter
 
 _decode = msgspec.json.Decoder(Call).decode
 
@@ -40,6 +42,9 @@ def main(folder: Path) -> int:
 def answer_to(call: Call) -> Called:
     """Load and call the function; ValueError, with one line, if it cannot be called or returns no number."""
     place, _, name = call.reference.rpartition(":")
+    if call.tree is not None:
+        files = files_of(call.tree, Path(call.root))
+        enter(files.folder, files.module_folders, files.moved)
     source = str(Path(call.directory) / "src")
     if source not in sys.path:
         sys.path.append(source)

@@ -1,0 +1,1 @@
+"""Git repositories for tests."""
