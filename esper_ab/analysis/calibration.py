@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from msgspec import UNSET
 
 from esper_ab.analysis.evaluation_noise import noise_of_runs
 from esper_ab.analysis.window_spread import change_of_runs, windows_of_runs
@@ -14,6 +15,7 @@ from esper_ab.design.design import LEAST_RUNS
 from esper_ab.design.power import PowerTable
 from esper_ab.design.power_tables import RHO, ROWS, Known, power_tables
 from esper_ab.design.scheme import PowerQuestion
+from esper_ab.design.shape_risk import shape_risk
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import outcome_of
 from esper_ab.settings.differences import flat
@@ -60,6 +62,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, ma
         power=power,
         windows=windows_of_runs(history),
         curve_change=change_of_runs(history),
+        shape_risk=shape_risk(outcomes, replicates) or UNSET,
     )
 
 

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.design.design import Contrast, Design
 from esper_ab.design.power_tables import Known, check_varied
+from esper_ab.design.shape_risk import ShapeRisk, shape_risk
 from esper_ab.journal.fold import History
 from esper_ab.stats.adjusted_difference import adjusted_difference
 from esper_ab.stats.floats import Floats
@@ -65,7 +67,18 @@ def known_from_pairs(history: History, name: str) -> Known:
         df=_counted(df, between_groups),
         sd_pairs=sd_pairs,
         df_pairs=_counted(df_pairs, between_contrasts),
+        shape_risk=_largest_risk(history) or UNSET,
     )
+
+
+def _largest_risk(history: History) -> ShapeRisk | None:
+    """Return what the shape of differences does to the error rate, in the comparison where it raises it most."""
+    planned_seeds = len(history.blocks)
+    risks = [
+        shape_risk(pairs_of(history, contrast).differences, planned_seeds) for contrast in history.design.comparisons
+    ]
+    raised_risks = [risk for risk in risks if risk is not None]
+    return max(raised_risks, key=lambda risk: risk.rate, default=None)
 
 
 def _squares_around_mean(values: Floats) -> float:

@@ -26,7 +26,7 @@ from esper_ab.readers.order_file import read_orders
 from esper_ab.readers.python_data import read_data
 from esper_ab.readers.read_outcomes import Outcomes, read_outcomes
 from esper_ab.readers.reading_rules import ReadingRules
-from esper_ab.readers.scales import ByTask, ranges_of, scales_of
+from esper_ab.readers.scales import ByTask, ranges_of, scales_of, with_best
 from esper_ab.readers.steps import StepRule
 from esper_ab.report.external import external_json, external_report
 from esper_ab.report.text import render_text
@@ -114,6 +114,8 @@ class DesignOptions(RuleOptions, total=False):
     futility: float
     claim: Claim
     variances: Variances
+    shape: Literal["same", "any"]  # any: claims must hold whatever the shapes of the groups' distributions
+    best: ByTask  # the best possible outcome, for shape="any"; one, or one per task
 
 
 def compare_outcomes(
@@ -327,7 +329,9 @@ def _scales(tasks: Sequence[str], options_by_name: Asked) -> tuple[Scale, ...]:
     options = {
         key: options_by_name[key] for key in ("margin", "better", "unit", "label", "worst") if key in options_by_name
     }
-    return scales_of(tasks, **options)
+    scales = scales_of(tasks, **options)
+    best = options_by_name.get("best", "")
+    return scales if best == "" else with_best(scales, best)
 
 
 def _rule(options_by_name: Asked) -> Rule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack, get_type_hints
+from typing import Any, Literal, Unpack, get_type_hints
 
 from esper_ab.api.arguments import arguments, path_of
 from esper_ab.api.function_reference import reference_of
@@ -45,6 +45,7 @@ class TrainingOptions(RunArguments, total=False):
     claim: Claim
     guardrails: Sequence[str]
     variances: Variances
+    shape: Literal["same", "any"]
     outcome_unit: str
     outcome_range: str
     outcome_over: OutcomeOver

@@ -68,15 +68,22 @@ def power_line(part: PartPlan) -> str:
     Return "" if nothing can be computed before training.
     """
     # Imported here, because they need scipy, which --help does not.
+    from esper_ab.design.any_shape_text import price_line
     from esper_ab.design.endings_text import advice, open_ended_line
     from esper_ab.design.power_text import KnownSD, design_power_line
+    from esper_ab.design.shape_risk import risk_lines
 
     measured_sd = known_sd_of_pairs(part.plan.experiment)
     known_sd = KnownSD(measured_sd, MEASURED_ON) if measured_sd is not None else None
-    sentences = [design_power_line(part.plan.design, _run_sd(part), known_sd)]
+    design = part.plan.design
     spread = _spread(part)
-    if spread is None and part.plan.design.anytime_after is not None and not part.plan.is_confounded:
-        sentences.append(open_ended_line(part.plan.design, _cost(part)))
+    sentences = [design_power_line(design, _run_sd(part), known_sd)]
+    if design.any_shape:
+        sentences.append(price_line(design, None if spread is None else spread.sd, _cost(part)))
+    elif spread is None and design.anytime_after is not None and not part.plan.is_confounded:
+        sentences.append(open_ended_line(design, _cost(part)))
+    if not design.any_shape and part.prior.calibration is not None:
+        sentences += risk_lines(part.prior.calibration.shape_risk, "runs of the calibration")
     if spread is not None:
         sentences += advice(part.plan.design, spread, _cost(part))
     calibration = part.prior.calibration

@@ -151,6 +151,7 @@ def _plan_joint_analysis(plan: CampaignPlan) -> AnalysisPlan:
         looks=first_experiment.looks,
         claim=first_experiment.claim,
         variances=first_experiment.variances,
+        shape=first_experiment.shape,
     )
     return make_plan(plan.groups, replicates, tuple(scales), rule)
 

@@ -29,6 +29,8 @@ _OF_RUNS = (
     "variances",
     "control",
     "worst",
+    "best",
+    "shape",
     "unit",
 )  # flags of plans for runs
 evaluation_options = in_order(

@@ -37,6 +37,14 @@ _OPTIONS = {
         "The worst possible outcome, for lost runs; without it, a group that lost runs is never called better.",
         default="",
     ),
+    "best": valued("--best", "VALUE", "The best possible outcome, for --shape any.", default=""),
+    "shape": valued(
+        "--shape",
+        "same|any",
+        "any: claims must hold whatever the distributions of the groups, also with rare failures in one of them; this "
+        "needs --worst, --best and many more seeds. [default: same, which assumes that they have one shape]",
+        type=click.Choice(("same", "any")),
+    ),
     "control": valued("--control", "NAME", "Compare with this group only, not all pairs.", default=""),
     "alpha": valued("--alpha", "P", "Total error rate.", type=float, default=0.05),
     "rows": valued(
@@ -96,10 +104,10 @@ def as_in_python(flags: Flags) -> dict[str, Any]:
 
     if flags["margin"] is None:  # only the user can know it
         raise UsageError("--margin SIZE is needed: the smallest difference worth acting on, in the outcome's unit")
-    by_task = ("margin", "better", "unit", "worst", "scores")
+    by_task = ("margin", "better", "unit", "worst", "best", "scores")
     options: dict[str, Any] = {}
     for name, value in flags.items():
-        if name in ("better", "claim", "variances") and value is None:
+        if name in ("better", "claim", "variances", "shape") and value is None:
             continue
         options[name] = read_by_task(value) if name in by_task else value
     return options

@@ -56,6 +56,7 @@ class LaunchFlags(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     claim: str | None = None
     guardrail: tuple[str, ...] = ()
     variances: str | None = None
+    shape: str | None = None
     control: str | None = None
     untested: str | None = None
     outcome_over: str | None = None

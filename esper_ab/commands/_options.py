@@ -127,6 +127,12 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "moderated: with three groups or more, the variance of each comparison is shrunk to the mean of all. "
             "[default: own]",
         ),
+        "shape": takes(
+            "same|any",
+            "any: claims must hold whatever the distributions of the groups, also with rare failures in one of them; "
+            "this needs the range of outcomes and many more seeds. [default: same, which assumes that they have one "
+            "shape]",
+        ),
         "control": takes("NAME", "Compare all other groups with this one. [default: all pairs]"),
         "untested": takes("A,B,…", "Groups to measure without comparing them."),
         "outcome_over": takes(

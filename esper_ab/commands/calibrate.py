@@ -35,6 +35,7 @@ _OWN = (
     "futility",
     "claim",
     "variances",
+    "shape",
     "control",
     "untested",
     "unpaired",

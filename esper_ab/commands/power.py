@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._experiment_directory import ExperimentDirectory
 from esper_ab.commands._parameters import MOST_SEEDS, PATH, Flags, json_flag, valued
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.plain_values import LARGEST
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.contracts.visible import visible_json
 from esper_ab.design.check import LEAST_KEPT, check_variances
 from esper_ab.journal.load import load
+from esper_ab.settings.outcome_range import read_range
 
 if TYPE_CHECKING:
     from esper_ab.design.power_tables import Known
@@ -81,6 +83,14 @@ if TYPE_CHECKING:
     type=click.Choice(("own", "moderated")),
     default="own",
 )
+@valued(
+    "--shape",
+    "same|any",
+    "any: the seeds of claims that hold whatever the distributions of the groups, also with rare failures in one of "
+    "them; this needs --outcome-range, unless the outcome of FILE or EXPERIMENT has a range. [default: same]",
+    type=click.Choice(("same", "any")),
+)
+@valued("--outcome-range", "LOW..HIGH", "Range of possible outcomes, for --shape any.", default="")
 @json_flag
 def command(**options: Any) -> None:
     """Show the smallest difference that R seeds can detect, and the seeds that a margin needs.
@@ -106,6 +116,7 @@ def command(**options: Any) -> None:
         futility=options["futility"],
         not_worse=True if options["claim"] == "not-worse" else msgspec.UNSET,
         prior_df=prior_df_of(moderation(options["variances"], options["comparisons"])) or msgspec.UNSET,
+        largest=_largest_difference(options),
     )
     power_answer = answer(known_spread, options["seeds"], question)
     if options["json"]:
@@ -141,6 +152,38 @@ def _check(options: Flags) -> None:
         raise UsageError("--sd-run needs --margin, the smallest difference worth acting on, in the same unit")
 
 
+def _largest_difference(options: Flags) -> float | UnsetType:
+    """Return the largest possible difference of two outcomes if claims must hold for any shape."""
+    ends = read_range(options["outcome_range"])
+    if options["shape"] != "any":
+        if options["outcome_range"]:
+            raise UsageError(SettingName("outcome_range"), " needs ", SettingName("shape", "any"))
+        return UNSET
+    if not options["outcome_range"] and options["sd_run"] is None:
+        ends = _declared_range(options)
+    low, high = ends
+    if low is None or high is None:
+        raise UsageError(
+            SettingName("shape", "any"),
+            " needs both ends of the range of possible outcomes: ",
+            SettingName("outcome_range", "LOW..HIGH"),
+        )
+    return high - low
+
+
+def _declared_range(options: Flags) -> tuple[float | None, float | None]:
+    """Return the range of outcomes that a calibration or an experiment declares; the worst one may be chance."""
+    from esper_ab.design.calibration_file import load_calibration  # with scipy
+
+    if options["calibration"] is not None:
+        outcome = load_calibration(options["calibration"]).outcome
+        return outcome.low, outcome.high
+    design = load(options["experiment"]).history.design
+    if design.outcome.sign > 0.0:
+        return design.worst, design.outcome.high
+    return design.outcome.low, design.worst
+
+
 def _known(options: Flags) -> tuple[Known, float]:
     """Return the spread and the margin from the source that is named by the flags."""
     # Imported here, so that --help needs no scipy.
@@ -164,6 +207,7 @@ def _known(options: Flags) -> tuple[Known, float]:
             unit=calibration.outcome.apart,
             windows=calibration.windows,
             group_changes=calibration.group_changes,
+            shape_risk=calibration.shape_risk,
         )
         return check_varied(known_spread), calibration.margin
     history = load(options["experiment"]).history

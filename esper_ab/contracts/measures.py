@@ -109,9 +109,26 @@ class Measure(Settings, frozen=True, kw_only=True):
         """Label and unit, as on an axis or in a table: "held-out accuracy, %"."""
         return f"{self.label}, {self.unit}" if self.unit else self.label
 
+    @property
+    def best_possible(self) -> float | None:
+        """The better end of the declared range; None if it is open at that end."""
+        return self.low if self.better == "lower" else self.high
+
+    def best(self, values: Sequence[float]) -> float:
+        """Return the best of `values` in the declared direction."""
+        return min(values) if self.better == "lower" else max(values)
+
     def worst(self, values: Sequence[float]) -> float:
         """Return the worst of `values` in the declared direction."""
         return max(values) if self.better == "lower" else min(values)
+
+    def largest_difference(self, worst: float, seen: Sequence[float] = ()) -> float:
+        """Return the largest possible difference of two values, of which none is worse than `worst`.
+
+        It is larger if values beyond these ends were `seen`. The better end of the range must be declared.
+        """
+        assert self.best_possible is not None
+        return abs(self.best((self.best_possible, *seen)) - self.worst((worst, *seen)))
 
     def possible(self, value: float) -> bool:
         """Whether `value` lies in the declared range, within the rounding error of a mean."""

@@ -17,6 +17,8 @@ def check_alone(experiment: ExperimentSettings, only_group: str) -> None:
         "claim": "" if experiment.claim == "difference" else experiment.claim,
         "variances": experiment.variances if experiment.variances != "own" else "",
     }
+    if experiment.shape != "same":
+        asked_values["shape"] = experiment.shape
     if experiment.open_ended:
         asked_values["seeds"] = "auto"
     for key, value in asked_values.items():

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.measures import Measure
@@ -17,6 +18,7 @@ from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.wording import significant
 from esper_ab.design.outcome_windows import WindowSpread
 from esper_ab.design.power import PowerTable
+from esper_ab.design.shape_risk import ShapeRisk
 from esper_ab.design.window_advice import GroupChange
 from esper_ab.settings.differences import flat
 from esper_ab.settings.eval_episodes import EvaluationNoise
@@ -56,6 +58,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     power: tuple[PowerTable, ...]  # by pair correlation
     windows: tuple[WindowSpread, ...] = ()  # of the same runs, by --outcome-over; empty without a curve
     curve_change: CurveChange | None = None  # of their curves over the last third of training; None: unknown
+    shape_risk: ShapeRisk | UnsetType = UNSET  # of the same runs; unset: their shape raises no error rate
 
     def run_sd(self, outcome_over: OutcomeOver, eval_episodes: int) -> float:
         """Return the SD, in the outcome's unit, of runs that are compared by this part of them.

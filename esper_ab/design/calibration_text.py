@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import textwrap
 
+from msgspec import UnsetType
+
 from esper_ab.design.calibration_file import Calibration
 from esper_ab.design.episodes_text import next_text, share_text
 from esper_ab.design.outcome_windows import needs_of, window_lines
 from esper_ab.design.power_text import table_lines
+from esper_ab.design.shape_risk import risk_line
 from esper_ab.design.window_advice import advice_of, advice_sentence
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.text import digits_for
@@ -27,6 +30,8 @@ def calibration_text(calibration: Calibration) -> str:
         lines.append(
             f"Evaluation noise: {share_text(calibration.noise)} of the runs' variance. {next_text(calibration.noise)}."
         )
+    if not isinstance(calibration.shape_risk, UnsetType):
+        lines.append(risk_line(calibration.shape_risk, "runs"))
     if calibration.deterministic:
         lines.append("Determinism: two devices with the same randomness gave the same records.")
     else:

@@ -38,7 +38,9 @@ def _endings(simulation: Simulation, effect: float, margin: float) -> ClaimEndin
     t = t_values(process, simulation.draws, effect)
     at_margin = t_values(process, simulation.draws, effect + margin)
     differs = np.abs(t) >= t_isf(np.asarray(plan.difference_p) / 2.0, process.df)[:, None]
+    differs &= simulation.has_evidence_for_any_shape(effect, np.sign(t))
     claims = at_margin >= t_isf(np.asarray(plan.nominal_p) / 2.0, process.df)[:, None]
+    claims &= simulation.has_evidence_for_any_shape(effect + margin, margin=margin, errors=2.0)
     ends = differs | claims
     first_ends = np.argmax(ends, axis=0)
     decided = ends.any(axis=0)

@@ -91,6 +91,8 @@ class Design(Settings, frozen=True, kw_only=True):
     not_worse: NonInferiority | UnsetType = UNSET
     guardrails: Guardrails | UnsetType = UNSET  # likewise
     variances: ModeratedVariances | UnsetType = UNSET  # likewise; UNSET: each comparison has its own variance
+    # any: every interval also holds whatever the shapes of the groups' distributions; unset: they are taken as alike
+    shape: Literal["any"] | UnsetType = UNSET
 
     @property
     def guards(self) -> Guardrails | None:
@@ -116,6 +118,19 @@ class Design(Settings, frozen=True, kw_only=True):
     def outcome(self) -> Measure:
         """The measure that decides."""
         return self.measures.outcome
+
+    @property
+    def any_shape(self) -> bool:
+        """True if every interval must hold whatever the shapes of the groups' distributions."""
+        return self.shape == "any"
+
+    def largest_difference(self, seen: Sequence[float] = ()) -> float:
+        """Return the largest possible difference of two outcomes, or a larger one if outcomes beyond it were `seen`.
+
+        The worst and the best possible outcome must be declared.
+        """
+        assert self.worst is not None
+        return self.outcome.largest_difference(self.worst, seen)
 
     @property
     def paired(self) -> bool:
@@ -280,6 +295,8 @@ def rule(design: Design, test: str = "") -> str:
         parts.append(_describe_anytime(design, design.anytime_after))
     if not parts:
         return f"none: a verdict needs at least {LEAST_PAIRS} seeds"
+    if design.any_shape:
+        parts.append("every interval also holds for any shape of the groups' distributions in the range of outcomes")
     return f"{test or test_words(design)}; {'; '.join(parts)}"
 
 

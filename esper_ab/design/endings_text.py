@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from esper_ab.contracts.wording import significant
+from esper_ab.design.any_shape_text import seeds_needed
 from esper_ab.design.claim_endings import DIFFERENCES, ClaimEndings, claim_endings, rows_of
 from esper_ab.design.design import Design
 from esper_ab.design.open_ended import open_ended_seeds
@@ -79,10 +80,11 @@ def endings_lines(design: Design, spread: AssumedSpread, cost: Cost) -> list[str
     """Return the table for a plan; [] if the plan decides nothing or has no maximum."""
     if not design.boundaries or design.anytime_after is not None:
         return []
+    simulation = simulation_of(design, sd=spread.sd)
     if design.non_inferiority is not None:
-        claimed = claim_endings(simulation_of(design), spread.effect)
+        claimed = claim_endings(simulation, spread.effect)
         return claim_table("Chance of each verdict", claimed, spread.margin, spread.unit, cost)
-    endings = endings_at_margins(simulation_of(design), spread.effect)
+    endings = endings_at_margins(simulation, spread.effect)
     return endings_table("Chance of each verdict", endings, spread.margin, spread.unit, cost)
 
 
@@ -94,13 +96,14 @@ def advice(design: Design, spread: AssumedSpread, cost: Cost) -> list[str]:
     columns = (design.positions if design.adjusted else 1) - design.prior_df
     if design.non_inferiority is not None:
         return _advice_on_claim(design, spread, cost, columns)
-    fewest = fewest_pairs(spread.sd, spread.margin, design.alpha / len(design.comparisons), columns)
+    fewest = seeds_needed(design, spread.sd, columns)
     if anytime:
-        return [_price_of_no_maximum(design, spread.effect, "the margin", cost)] if fewest <= MOST_NAMED else []
+        is_known = fewest <= MOST_NAMED and not design.any_shape
+        return [_price_of_no_maximum(design, spread.effect, "the margin", cost)] if is_known else []
     enough = f"more than {MOST_NAMED:,} seeds"
     if fewest <= MOST_NAMED:
         enough = f"about {fewest} seeds ({cost(fewest)})"
-    simulation = simulation_of(design)
+    simulation = simulation_of(design, sd=spread.sd)
     sentences = []
     at_margin = simulation.endings(spread.effect, spread.effect)
     if at_margin.undecided > _PROBABLY:
@@ -121,11 +124,11 @@ def _advice_on_claim(design: Design, spread: AssumedSpread, cost: Cost, columns:
     """
     if design.anytime_after is not None:
         return []
-    endings = claim_endings(simulation_of(design), spread.effect)
+    endings = claim_endings(simulation_of(design, sd=spread.sd), spread.effect)
     undecided_share = endings[DIFFERENCES.index(0.0)].undecided
     if undecided_share <= _PROBABLY:
         return []
-    fewest = fewest_pairs(spread.sd, spread.margin, 2.0 * design.alpha / len(design.comparisons), columns)
+    fewest = seeds_needed(design, spread.sd, columns)
     enough = f"more than {MOST_NAMED:,} seeds"
     if fewest <= MOST_NAMED:
         enough = f"about {fewest} seeds ({cost(fewest)})"
@@ -164,7 +167,7 @@ def _propose_futility(design: Design, simulation: Simulation, spread: AssumedSpr
     endings_without = simulation.endings(0.0, spread.effect)
     if endings_without.small >= _SELDOM:
         return []
-    stops = simulation_of(design, futility=_FUTILITY)
+    stops = simulation_of(design, futility=_FUTILITY, sd=spread.sd)
     with_stops = stops.endings(0.0, spread.effect)
     if with_stops.replicates > (1.0 - _WORTHWHILE) * endings_without.replicates:
         return []

@@ -81,6 +81,7 @@ def make_design(
         guardrails=_guardrails(experiment, measures, bounds),
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
         variances=moderation(experiment.variances, len(compared_pairs)),
+        shape="any" if experiment.shape == "any" else UNSET,
     )
 
 

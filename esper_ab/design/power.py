@@ -13,12 +13,13 @@ import math
 from collections.abc import Callable, Sequence
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from numpy.random import Generator
 
 from esper_ab.design.design import default_looks
 from esper_ab.design.pairs_needed import MOST_NAMED, POWER, SD_LIMITS
 from esper_ab.design.scheme import PowerQuestion, scheme
-from esper_ab.design.simulation import Simulation
+from esper_ab.design.simulation import FEW_PATHS, PATHS, Simulation
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
 
@@ -77,6 +78,8 @@ class PowerTable(PairSpread, frozen=True, kw_only=True):
     question: PowerQuestion
     rows: tuple[PowerRow, ...]
     needed: ReplicatesNeeded
+    # What would be needed if claims assumed that the groups' distributions have the same shape; unset: they do so.
+    needed_if_same_shape: ReplicatesNeeded | UnsetType = UNSET
 
 
 def sd_of_differences(sd_run: float, rho: float) -> float:
@@ -134,13 +137,23 @@ def power_tables_of(
             looks = question.looks
         else:
             looks = default_looks(count, question.claim)
-        simulations.append(Simulation(scheme(count, looks, question), rng))
+        simulations.append(Simulation(scheme(count, looks, question), rng, _paths(question)))
     tables = []
     for spread in spreads:
-        rows = tuple(_row(simulation, spread, question.margin) for simulation in simulations)
+        rows = tuple(_row(simulation, spread, question) for simulation in simulations)
         pairs_needed_of_table = replicates_needed(spread.sd, spread.limits, question, copy.deepcopy(rng))
+        pairs_if_same: ReplicatesNeeded | UnsetType = UNSET
+        if not isinstance(question.largest, UnsetType):
+            same_shape = msgspec.structs.replace(question, largest=UNSET)
+            pairs_if_same = replicates_needed(spread.sd, spread.limits, same_shape, copy.deepcopy(rng))
         tables.append(
-            PowerTable(**msgspec.structs.asdict(spread), question=question, rows=rows, needed=pairs_needed_of_table)
+            PowerTable(
+                **msgspec.structs.asdict(spread),
+                question=question,
+                rows=rows,
+                needed=pairs_needed_of_table,
+                needed_if_same_shape=pairs_if_same,
+            )
         )
     return tuple(tables)
 
@@ -152,29 +165,27 @@ def replicates_needed(
     rng: Generator,
 ) -> ReplicatesNeeded:
     """Return the replicates for 80 % power at the margin with default looks; `sd` is the SD of the differences."""
-    replicates = _least(question.margin / sd, question, rng)
+    replicates = _least(sd, question, rng)
     if limits is None:
         return ReplicatesNeeded(replicates=replicates, low=replicates, high=replicates)
     low, high = limits
     return ReplicatesNeeded(
         replicates=replicates,
-        low=_least(question.margin / low, question, rng),
-        high=_least(question.margin / high, question, rng),
+        low=_least(low, question, rng),
+        high=_least(high, question, rng),
     )
 
 
-def _row(simulation: Simulation, spread: PairSpread, margin: float) -> PowerRow:
+def _row(simulation: Simulation, spread: PairSpread, question: PowerQuestion) -> PowerRow:
     scheme = simulation.scheme
+    margin = question.margin
     effect = margin / spread.sd
-    smallest_effect = None
     smallest_low = None
     smallest_high = None
-    if simulation.smallest_effect is not None:
-        smallest_effect = simulation.smallest_effect * spread.sd
-        if spread.limits is not None:
-            low, high = spread.limits
-            smallest_low = simulation.smallest_effect * low
-            smallest_high = simulation.smallest_effect * high
+    if spread.limits is not None:
+        smallest_low, smallest_high = (_smallest(simulation, sd, question) for sd in spread.limits)
+    smallest_difference = _smallest(simulation, spread.sd, question)
+    simulation = simulation.with_shape_bound(question.shape_bound(spread.sd))
     stops = None
     if scheme.futility_p:
         stops = _stops(simulation, effect)
@@ -182,13 +193,19 @@ def _row(simulation: Simulation, spread: PairSpread, margin: float) -> PowerRow:
         replicates=scheme.replicates,
         looks=scheme.looks,
         nominal_p=scheme.nominal_p,
-        smallest=smallest_effect,
+        smallest=smallest_difference,
         smallest_low=smallest_low,
         smallest_high=smallest_high,
         power=simulation.power(effect),
         expected=simulation.expected_replicates(effect),
         stops=stops,
     )
+
+
+def _smallest(simulation: Simulation, sd: float, question: PowerQuestion) -> float | None:
+    """Return the difference that has 80 % power if differences have this SD; None if no possible one has."""
+    effect = simulation.with_shape_bound(question.shape_bound(sd)).smallest_effect
+    return None if effect is None else effect * sd
 
 
 def _stops(simulation: Simulation, margin: float) -> Stops:
@@ -200,12 +217,19 @@ def _stops(simulation: Simulation, margin: float) -> Stops:
     return Stops(power=power, expected=expected, expected_none=expected_none, expected_none_without=expected_without)
 
 
-def _least(effect: float, question: PowerQuestion, rng: Generator) -> int | None:
-    """Return the smallest even number of replicates with enough power at `effect`; None if it exceeds MOST_NAMED."""
+def _paths(question: PowerQuestion) -> int:
+    """Return how many paths are simulated: fewer where each takes long, because claims must hold for any shape."""
+    return PATHS if isinstance(question.largest, UnsetType) else FEW_PATHS
+
+
+def _least(sd: float, question: PowerQuestion, rng: Generator) -> int | None:
+    """Return the smallest even number of replicates with enough power at the margin; None if it exceeds MOST_NAMED."""
+    effect = question.margin / sd
+    bound = question.shape_bound(sd)
 
     def is_enough(half_pairs: int, looks: Callable[[int], tuple[int, ...]]) -> bool:
         plan = scheme(2 * half_pairs, looks(2 * half_pairs), question)
-        return Simulation(plan, rng).power(effect) >= POWER
+        return Simulation(plan, rng, _paths(question), shape_bound=bound).power(effect) >= POWER
 
     def is_enough_at_once(half_pairs: int) -> bool:
         return is_enough(half_pairs, lambda replicates: (replicates,))

@@ -21,6 +21,7 @@ from esper_ab.design.power import (
     replicates_needed,
 )
 from esper_ab.design.scheme import PowerQuestion, generator_of, scheme
+from esper_ab.design.shape_risk import ShapeRisk
 from esper_ab.design.simulation import FEW_PATHS, Endings, Simulation, endings_at_margins
 from esper_ab.design.window_advice import GroupChange, WindowAdvice, advice_of
 from esper_ab.settings.eval_episodes import EvaluationNoise
@@ -46,6 +47,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     unit: str = ""  # of differences; "": there is none, or it is unknown
     windows: tuple[WindowSpread, ...] = ()  # of the measured runs, by --outcome-over
     group_changes: tuple[GroupChange, ...] = ()  # of their curves, over the last third of training
+    # Of a calibration's runs or of an experiment's differences; unset: it is unknown, or raises no error rate.
+    shape_risk: ShapeRisk | UnsetType = UNSET
 
 
 class EvalEpisodesAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +95,12 @@ def answer(known_spread: Known, replicates: int, question: PowerQuestion, rows: 
     if known_spread.noise is not None:
         eval_episodes = _recompute(known_spread.noise, tables[0])
     (row,) = (row for row in tables[0].rows if row.replicates == replicates)
-    simulation = Simulation(scheme(replicates, row.looks, question), generator_of(question, (replicates,)), FEW_PATHS)
+    simulation = Simulation(
+        scheme(replicates, row.looks, question),
+        generator_of(question, (replicates,)),
+        FEW_PATHS,
+        shape_bound=question.shape_bound(tables[0].sd),
+    )
     effect = question.margin / tables[0].sd
     endings: tuple[Endings, ...] = ()
     endings_of_claim: tuple[ClaimEndings, ...] | UnsetType = UNSET

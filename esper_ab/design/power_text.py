@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from msgspec import UnsetType
 
 from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.wording import counted, significant
@@ -17,6 +18,8 @@ from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.design.plan_simulation import simulation_of
 from esper_ab.design.power import PowerRow, PowerTable, ReplicatesNeeded, sd_of_differences
 from esper_ab.design.power_tables import Known, PowerAnswer
+from esper_ab.design.scheme import PowerQuestion
+from esper_ab.design.shape_risk import risk_line
 from esper_ab.design.simulation import Simulation
 from esper_ab.design.table_text import aligned
 from esper_ab.design.window_advice import advice_sentence
@@ -32,20 +35,22 @@ def power_text(answer: PowerAnswer) -> str:
     sd = with_unit(significant(known_spread.sd, 3), known_spread.unit)
     df = f", {known_spread.df} degrees of freedom" if known_spread.df else ""
     lines = [
-        f"{claim_words(question.claim, margin).to_find}: {_seeds_needed(answer.tables)}.",
+        f"{claim_words(question.claim, margin).to_find}: {_seeds_needed(answer.tables)}{_price(answer.tables)}.",
         "",
         f"Run SD {sd} ({known_spread.source}{df}); margin {margin}; alpha "
         f"{question.alpha:g} shared by {counted(question.comparisons, 'comparison')}.",
     ]
     if known_spread.rho is None and known_spread.sd_pairs is None:
         lines.append("Pair correlation unknown: it depends on how much of the shared randomness survives training.")
+    if not isinstance(known_spread.shape_risk, UnsetType) and isinstance(question.largest, UnsetType):
+        lines.append(risk_line(known_spread.shape_risk, "runs" if known_spread.sd_pairs is None else "differences"))
     for index, table in enumerate(answer.tables):
         row = next(row for row in table.rows if row.replicates == answer.replicates)
         source = _describe_source(known_spread, table) if index == 0 else ""
         lines += [
             "",
             f"Pair correlation {table.rho:.2g}{source}:",
-            f"  {_resolves(row, known_spread.unit, question.claim)}",
+            f"  {_resolves(row, known_spread.unit, question)}",
             f"  {_needs(table.needed, margin, question.claim)}",
         ]
     lines += _describe_episodes(answer, margin)
@@ -68,11 +73,27 @@ def power_text(answer: PowerAnswer) -> str:
 def _seeds_needed(tables: Sequence[PowerTable]) -> str:
     """Return "12 seeds", or the range over the pair correlations and its reason."""
     needed_counts = {table.needed.replicates or MOST_NAMED + 1 for table in tables}
-    fewest_words = _name_count(min(needed_counts))
-    most_words = _name_count(max(needed_counts))
+    seeds = f"{_name_range(needed_counts)} seeds"
     if len(needed_counts) == 1:
-        return f"{fewest_words} seeds"
-    return f"{fewest_words} to {most_words} seeds, depending on how similar the two runs of a pair are"
+        return seeds
+    return f"{seeds}, depending on how similar the two runs of a pair are"
+
+
+def _price(tables: Sequence[PowerTable]) -> str:
+    """Say what claims for any shape cost, as in "; with --shape any, instead of 34"; "" if none are asked for."""
+    counts = set()
+    for table in tables:
+        if isinstance(table.needed_if_same_shape, UnsetType):
+            return ""
+        counts.add(table.needed_if_same_shape.replicates or MOST_NAMED + 1)
+    return f"; that is with --shape any, instead of {_name_range(counts)}"
+
+
+def _name_range(counts: set[int]) -> str:
+    """Return "12", or "12 to 34"."""
+    fewest_words = _name_count(min(counts))
+    most_words = _name_count(max(counts))
+    return fewest_words if len(counts) == 1 else f"{fewest_words} to {most_words}"
 
 
 def _name_count(replicates: int) -> str:
@@ -120,7 +141,11 @@ def _describe_source(known_spread: Known, table: PowerTable) -> str:
     return ""
 
 
-def _resolves(row: PowerRow, unit: str, claim: Claim) -> str:
+def _resolves(row: PowerRow, unit: str, question: PowerQuestion) -> str:
+    claim = question.claim
+    for_any_shape = not isinstance(question.largest, UnsetType)
+    if row.smallest is None and for_any_shape and row.replicates >= LEAST_PAIRS:
+        return f"{row.replicates} seeds can show no difference at all for any shape."
     if row.smallest is None:
         least_pairs = LEAST_PAIRS if claim == "difference" else LEAST_EQUIVALENCE_PAIRS
         return f"{counted(row.replicates, 'seed')} are too few for a verdict, which needs {least_pairs}."
@@ -210,9 +235,9 @@ def design_power_line(design: Design, run_sd: float | None, known_sd: KnownSD | 
     """
     if not design.boundaries or design.anytime_after is not None:
         return ""
-    simulation = simulation_of(design)
+    simulation = simulation_of(design, sd=_sd_of_pairs(run_sd, known_sd))
     smallest_effect = simulation.smallest_effect
-    if smallest_effect is None:
+    if smallest_effect is None or (design.any_shape and run_sd is None and known_sd is None):
         return ""
     finds = "Finds a difference"
     if design.non_inferiority is not None:
@@ -238,6 +263,13 @@ def design_power_line(design: Design, run_sd: float | None, known_sd: KnownSD | 
         f"Run-to-run SD {runs}: power {percent_at_margin:.0f} % at the margin, {percent_at_double:.0f} % at twice the "
         "margin."
     )
+
+
+def _sd_of_pairs(run_sd: float | None, known_sd: KnownSD | None) -> float | None:
+    """Return the positive SD of paired differences that a sentence assumes; None if it is unknown."""
+    if run_sd is not None:
+        return sd_of_differences(run_sd, 0.0) or None
+    return None if known_sd is None else known_sd.sd
 
 
 def _power(simulation: Simulation, effect: float, margin: float) -> float:

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from numpy.random import Generator
 
 from esper_ab.contracts.claim import Claim
+from esper_ab.design.any_shape import ShapeBound, required_evidence
 from esper_ab.design.bounds import find_bounds
 from esper_ab.design.counterbalance import cycle, order
 from esper_ab.design.design import adjusts, futility_of
@@ -45,15 +46,26 @@ class PowerQuestion(msgspec.Struct, frozen=True, kw_only=True):
     futility: float = 0.0  # least power at the margin when stopping for futility; 0.0: no such stopping
     not_worse: bool | UnsetType = UNSET  # True: the power of the claim not-worse; left out for others
     prior_df: int | UnsetType = UNSET  # of moderated variances; UNSET: comparisons have their own
+    # The largest possible difference, if claims must hold for any shape; unset: they assume that shapes are the same.
+    largest: float | UnsetType = UNSET
 
     @property
     def claim(self) -> Claim:
         """What the plan sets out to show."""
         return "difference" if isinstance(self.not_worse, UnsetType) else "not-worse"
 
+    def shape_bound(self, sd: float) -> ShapeBound | None:
+        """Return what claims for any shape need if differences have this SD; None if claims assume the same shape."""
+        if isinstance(self.largest, UnsetType):
+            return None
+        evidence = required_evidence(self.alpha / self.comparisons)
+        margin = 0.0 if self.claim == "difference" else self.margin / sd
+        return ShapeBound(size=self.largest / sd, evidence=evidence, margin=margin)
+
 
 def generator_of(question: PowerQuestion, replicates: Sequence[int] = ()) -> Generator:
-    """Return a generator seeded by the question without `positions_matter`, `futility`, `not_worse` and `prior_df`.
+    """Return a generator seeded by the question without `positions_matter`, `futility`, `not_worse`, `prior_df` and
+    `largest`.
 
     Answers that differ only in these fields thus use the same draws, so they do not differ by simulation error.
     """
@@ -62,6 +74,7 @@ def generator_of(question: PowerQuestion, replicates: Sequence[int] = ()) -> Gen
     del question_fields["futility"]
     question_fields.pop("not_worse", None)
     question_fields.pop("prior_df", None)
+    question_fields.pop("largest", None)
     digest = hashlib.sha256(msgspec.json.encode([question_fields, list(replicates)])).digest()
     key = int.from_bytes(digest[:16], "little")
     return np.random.Generator(np.random.Philox(key=key))

@@ -13,16 +13,17 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from esper_ab.design.any_shape import ShapeBound, log_evidence_of
 from esper_ab.design.pairs_needed import POWER, needs_signs
 from esper_ab.design.pairs_needed import power as power_of_one_look
 from esper_ab.design.scheme import Scheme
-from esper_ab.design.t_process import Draws, draw, t_values
+from esper_ab.design.t_process import Draws, draw, means_and_sds, t_values
 from esper_ab.stats.distributions import nct_sf, t_isf
 from esper_ab.stats.floats import Bools, Floats
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
 from esper_ab.stats.signs_support import support
 
-_PATHS = 100_000  # standard error of a power of 0.8: 0.0013
+PATHS = 100_000  # standard error of a power of 0.8: 0.0013
 FEW_PATHS = 10_000  # for whole percents: 0.004
 _BISECTIONS = 16  # for five digits, because the bracket is no wider than its upper end
 
@@ -43,8 +44,11 @@ class Endings(msgspec.Struct, frozen=True, kw_only=True):
 class Simulation:
     """Power of one scheme at any effect. All effects use the same draws, so that power increases with the effect."""
 
-    def __init__(self, scheme: Scheme, rng: Generator, paths: int = _PATHS) -> None:
+    def __init__(
+        self, scheme: Scheme, rng: Generator, paths: int = PATHS, *, shape_bound: ShapeBound | None = None
+    ) -> None:
         self.scheme = scheme
+        self._shape_bound = shape_bound  # None: claims assume that the groups' distributions have the same shape
         self._draws: Draws | None = None  # None: one look or none, whose power is exact
         self._luck: dict[int, Floats] = {}  # by place of a look whose claims need the sign-flip test: luck of each path
         self._paths = paths
@@ -52,6 +56,15 @@ class Simulation:
         if len(scheme.nominal_p) > 1:
             self._draws = draw(scheme.process, paths, rng)
             self._draw_luck(rng)
+
+    def with_shape_bound(self, shape_bound: ShapeBound | None) -> Simulation:
+        """Return this simulation, with the same draws, of claims that need `shape_bound`."""
+        if shape_bound is None:
+            return self
+        simulation = copy.copy(self)
+        simulation.__dict__.pop("smallest_effect", None)
+        simulation._shape_bound = shape_bound
+        return simulation
 
     def _draw_luck(self, rng: Generator) -> None:
         for place, look in enumerate(self.scheme.process.looks):
@@ -65,9 +78,9 @@ class Simulation:
         """
         if not self.scheme.nominal_p:
             return 0.0
-        if self._draws is None:
+        if self._draws is None and self._shape_bound is None:
             return self._power_of_one_look(effect)
-        crossings, stop, t = self._cross(effect, self._draws)
+        crossings, stop, t = self._cross(effect, self.draws)
         return float(np.mean(crossings.any(axis=0) & (take_look(stop, t) > 0.0)))
 
     def _power_of_one_look(self, effect: float) -> float:
@@ -119,6 +132,8 @@ class Simulation:
             equivalent = self._is_inside(effect, margin, scheme.nominal_p, draws)[-1]
             # The interval of a claim is two-sided.
             simultaneous = self._is_inside(effect, margin, [p / 2.0 for p in scheme.nominal_p], draws)[-1]
+            equivalent &= self._is_inside_for_any_shape(effect, margin, 2.0)[-1]
+            simultaneous &= self._is_inside_for_any_shape(effect, margin, 1.0)[-1]
             small_mask = ~ends[:-1].any(axis=0) & np.where(crossed[-1], equivalent & simultaneous, equivalent)
         positive = take_look(first_ends, t) > 0.0
         return Endings(
@@ -149,6 +164,30 @@ class Simulation:
         t_above = t_values(process, draws, effect + margin)
         return np.asarray((t_below <= -reach) & (t_above >= reach))
 
+    def has_evidence_for_any_shape(
+        self, effect: float, side: Floats | float = 1.0, *, margin: float = 0.0, errors: float = 1.0
+    ) -> Bools:
+        """Return whether the evidence for any shape suffices, for each look and path.
+
+        It is evidence that a mean times `side` is above 0: that of the differences, or of these plus `margin`. `effect`
+        is the true value of that mean. `errors`: the chance of an error, as a multiple of that on each side of an
+        interval. Always true if claims assume the same shape.
+        """
+        draws = self.draws
+        if self._shape_bound is None:
+            return np.ones_like(draws.normal, dtype=bool)
+        means, sds = means_and_sds(self.scheme.process, draws, effect)
+        pairs = np.asarray(self.scheme.process.looks, dtype=np.float64)[:, None]
+        size = self._shape_bound.size - margin  # no difference lies further beyond the margin
+        required = math.log(self._shape_bound.evidence / errors)
+        return np.asarray(log_evidence_of(side * means, sds, pairs, size) >= required)
+
+    def _is_inside_for_any_shape(self, effect: float, margin: float, errors: float) -> Bools:
+        """Return whether the evidence for any shape puts the difference inside the margin, for each look and path."""
+        above = self.has_evidence_for_any_shape(effect + margin, margin=margin, errors=errors)
+        below = self.has_evidence_for_any_shape(effect - margin, -1.0, margin=margin, errors=errors)
+        return above & below
+
     def _replicates_used(self, ends: Bools, first_ends: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the replicates [paths] used if each path ends at its first look in `ends` [looks, paths], if any.
 
@@ -159,12 +198,14 @@ class Simulation:
 
     @cached_property
     def smallest_effect(self) -> float | None:
-        """The effect that has 80 % power, in SDs of the differences; None if the plan decides nothing."""
+        """The effect that has 80 % power, in SDs of the differences; None if no possible one has."""
         if not self.scheme.nominal_p:
             return None
         low = 0.0
         high = 1.0 / math.sqrt(self.scheme.replicates)
         while self.power(high) < POWER:
+            if self._shape_bound is not None and high > self._shape_bound.size:
+                return None
             low = high
             high = 2.0 * high
         for _ in range(_BISECTIONS):
@@ -173,6 +214,8 @@ class Simulation:
                 high = middle
             else:
                 low = middle
+        if self._shape_bound is not None and high > self._shape_bound.size:
+            return None
         return high
 
     def _cross(self, effect: float, draws: Draws) -> tuple[Bools, NDArray[np.intp], Floats]:
@@ -188,6 +231,10 @@ class Simulation:
             process = self.scheme.process
             grid, shares = support(process.looks[place], process.df[place], self.scheme.alpha)
             beyond[place] &= luck < np.interp(np.abs(t[place]), grid, shares)
+        if self._shape_bound is not None:
+            margin = self._shape_bound.margin
+            errors = 2.0 if margin else 1.0  # a claim at the margin is one-sided
+            beyond &= self.has_evidence_for_any_shape(effect, np.sign(t), margin=margin, errors=errors)
         return beyond, np.argmax(beyond, axis=0), t
 
 

@@ -12,7 +12,7 @@ residuals were known from the start.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -76,18 +76,33 @@ def draw(process: TProcess, paths: int, rng: Generator) -> Draws:
 def t_values(process: TProcess, draws: Draws, effect: float = 0.0) -> Floats:
     """Return t for every look and path, [looks, paths], assuming that tau is `effect` standard deviations of a pair."""
     t = np.empty_like(draws.normal)
+    for look, (weighted_sum, residual_square) in enumerate(_sums(process, draws, effect)):
+        information = process.information[look]
+        t[look] = weighted_sum * np.sqrt(process.df[look] / information / residual_square)
+    return t
+
+
+def means_and_sds(process: TProcess, draws: Draws, effect: float = 0.0) -> tuple[Floats, Floats]:
+    """Return the estimates of tau and the SDs of residuals of the t values, each [looks, paths]."""
+    means = np.empty_like(draws.normal)
+    sds = np.empty_like(draws.normal)
+    for look, (weighted_sum, residual_square) in enumerate(_sums(process, draws, effect)):
+        means[look] = weighted_sum / process.information[look]
+        sds[look] = np.sqrt(residual_square / process.df[look])
+    return means, sds
+
+
+def _sums(process: TProcess, draws: Draws, effect: float) -> Iterator[tuple[Floats, Floats]]:
+    """Yield for every look the estimate of tau times its information, and the sum of squared residuals, by path."""
     weighted_sum = np.zeros(draws.normal.shape[1])
     square = np.zeros(draws.normal.shape[1])
-    steps = zip(_gains(process), process.information, process.df, strict=True)
-    for look, (gain, information, df) in enumerate(steps):
+    for look, (gain, information) in enumerate(zip(_gains(process), process.information, strict=True)):
         square += draws.rest[look]
         if gain > 0.0:
             value = draws.normal[look] + effect * np.sqrt(gain)
             weighted_sum += np.sqrt(gain) * value
             square += value * value
-        residual_square = square - weighted_sum * weighted_sum / information
-        t[look] = weighted_sum * np.sqrt(df / information / residual_square)
-    return t
+        yield weighted_sum, square - weighted_sum * weighted_sum / information
 
 
 def _gains(process: TProcess) -> Floats:

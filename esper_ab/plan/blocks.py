@@ -19,6 +19,7 @@ from esper_ab.design.check import check_design
 from esper_ab.design.counterbalance import blocks_needed, draws_positions, identified, order, order_drawn
 from esper_ab.design.design import Design, comparisons, extended, looks_of
 from esper_ab.design.make_design import make_design
+from esper_ab.design.possible_outcomes import check_possible
 from esper_ab.plan.estimate import Estimate, estimate
 from esper_ab.plan.notes import estimand, limits, notes
 from esper_ab.plan.plan import Block, Extension, Plan
@@ -91,13 +92,19 @@ def _design(
     *,
     positions_matter: bool,
 ) -> Design:
-    """Return the design; a lost run counts as `chance` or, without it, as the worst possible outcome."""
+    """Return the design; a lost run counts as `chance` or, without it, as the worst possible outcome.
+
+    Raises UsageError if claims must hold for any shape, and the range of possible outcomes is open.
+    """
+    worst = worst_outcome(experiment) if chance is None else chance
+    if experiment.shape == "any":
+        check_possible(task.measures.outcome, worst, (SettingName("outcome_range", "LOW..HIGH"),))
     return make_design(
         experiment,
         [tuple(spec.ref.group_id for spec in block.runs) for block in blocks],
         measures=task.measures,
         positions_matter=positions_matter,
-        worst=worst_outcome(experiment) if chance is None else chance,
+        worst=worst,
     )
 
 

@@ -90,6 +90,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         claim="difference",
         guardrails=(),
         variances="own",
+        shape="same",
     )
     tree = _settings(experiment)
     tree["record"] = {

@@ -55,6 +55,21 @@ def scales_of(
     )
 
 
+def with_best(scales: Sequence[Scale], best: ByTask) -> tuple[Scale, ...]:
+    """Return the scales with their best possible outcomes; UsageError if a value is invalid, or not better than the
+    worst.
+    """
+    best_by_task = _parse_by_task("best", [scale.task for scale in scales], best, _read_best)
+    scales_with_best = []
+    for scale in scales:
+        value = best_by_task[scale.task]
+        _check_ends(scale, value)
+        end = "low" if scale.outcome.better == "lower" else "high"
+        outcome = msgspec.structs.replace(scale.outcome, **{end: value})
+        scales_with_best.append(msgspec.structs.replace(scale, outcome=outcome))
+    return tuple(scales_with_best)
+
+
 def _make_measure(label: str, unit: str, better_direction: str) -> Measure:
     """Return the outcome of a task; raises UsageError if its label or unit is too long or not printable."""
     fields = {"name": "outcome", "label": label, "unit": unit, "better": better_direction}
@@ -129,6 +144,24 @@ def _read_worst(value: Value) -> float:
     if not countable(worst_value):
         raise UsageError(f"worst {value}: expected a number, the outcome that stands for a lost run")
     return worst_value
+
+
+def _read_best(value: Value) -> float:
+    best_value = _number(value)
+    if not countable(best_value):
+        raise UsageError(f"best {value}: expected a number, the best possible outcome")
+    return best_value
+
+
+def _check_ends(scale: Scale, best: float) -> None:
+    """Raise UsageError if the best possible outcome is not better than the worst one."""
+    if scale.worst is None or scale.outcome.sign * (best - scale.worst) > 0.0:
+        return
+    direction = scale.outcome.better
+    raise UsageError(
+        f"worst {scale.worst:g}, best {best:g}: where {direction} is better, the best possible outcome must be "
+        f"{direction} than the worst one"
+    )
 
 
 def _read_unit(value: Value) -> str:

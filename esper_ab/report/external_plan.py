@@ -5,10 +5,12 @@ from __future__ import annotations
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible
 from esper_ab.contracts.wording import counted
+from esper_ab.design.any_shape_text import price_line
 from esper_ab.report.tables.table import Table
 from esper_ab.report.text import paragraph, written
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.rule_sentence import rule_sentence
+from esper_ab.verdict.scale import MEAN
 
 
 def render_plan(plan: AnalysisPlan, file: str) -> str:
@@ -21,6 +23,7 @@ def render_plan(plan: AnalysisPlan, file: str) -> str:
         parts.append(paragraph(f"Tasks: {', '.join(tasks)}, and their mean in units of each margin.", ""))
     parts.append(paragraph(_margins(plan), ""))
     parts.append(paragraph(rule_sentence(plan.design), ""))
+    parts += [paragraph(line, "") for line in _prices(plan)]
     if plan.design.boundaries:
         parts.append(written(_looks_to_come(plan)))
     if tasks:
@@ -72,6 +75,16 @@ def _margins(plan: AnalysisPlan) -> str:
     if worst_words:
         text += f" Lost runs of a group that is called better count as {', '.join(worst_words)}."
     return text
+
+
+def _prices(plan: AnalysisPlan) -> list[str]:
+    """Return what claims for any shape cost in every task; [] if no claim is to hold for any shape."""
+    lines: dict[str, str] = {}
+    for contrast in plan.design.comparisons:
+        line = price_line(plan.design_of(contrast))
+        if line and contrast.task != MEAN:
+            lines[contrast.task] = f"{contrast.task}: {line}" if contrast.task else line
+    return list(lines.values())
 
 
 def _looks_to_come(plan: AnalysisPlan) -> Table:

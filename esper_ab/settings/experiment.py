@@ -110,6 +110,8 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     futility: Annotated[Share, _ONE_LOOK] = 0.0
     # moderated: each comparison's variance is shrunk to the mean of all (stats/moderated_variance.py).
     variances: Annotated[Variances, Spec(same=True, later=True)] = "own"
+    # any: claims must hold whatever the shapes of the groups' distributions of outcomes, not only if they are the same.
+    shape: Annotated[Literal["same", "any"], Spec(same=True, later=True)] = "same"
     # No maximum: blocks of `seeds` are added until every comparison is decided.
     open_ended: Annotated[bool, _MANY_LOOKS] = False
 

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from math import fsum
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -30,6 +31,7 @@ from esper_ab.design.design import (
 )
 from esper_ab.design.moderation import moderation, prior_df_of
 from esper_ab.design.non_inferiority import NonInferiority, check_claim, non_inferiority_of
+from esper_ab.design.possible_outcomes import check_possible
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.scale import MEAN, OF_MEAN, Scale
 from esper_ab.verdict.trials import Trials
@@ -45,6 +47,7 @@ class Rule(Settings, frozen=True, kw_only=True):
     futility: float = 0.0
     claim: Claim = "difference"
     variances: Variances = "own"
+    shape: Literal["same", "any"] = "same"  # any: claims must hold whatever the shapes of the groups' distributions
 
 
 class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
@@ -89,7 +92,16 @@ class AnalysisPlan(Settings, frozen=True, kw_only=True, dict=True):
         for scale in self.scales:
             if scale.task == contrast.task:
                 return _replace_scale(self.design, scale, scale.worst)
-        return _replace_scale(self.design, OF_MEAN, _worst_mean(self.scales))
+        return _replace_scale(self.design, _scale_of_mean(self.design, self.scales), _worst_mean(self.scales))
+
+
+def _scale_of_mean(design: Design, scales: Sequence[Scale]) -> Scale:
+    """Return the scale of a mean over tasks, with its best possible value if claims must hold for any shape."""
+    if not design.any_shape:
+        return OF_MEAN
+    best_values = [scale.outcome.sign * scale.best / scale.margin for scale in scales if scale.best is not None]
+    outcome = msgspec.structs.replace(OF_MEAN.outcome, high=fsum(best_values) / len(best_values))
+    return msgspec.structs.replace(OF_MEAN, outcome=outcome)
 
 
 def _replace_scale(design: Design, scale: Scale, worst_outcome: float | None) -> Design:
@@ -122,6 +134,9 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
     compared_in_task = len(contrasts(groups, rule.control))
     _check_rule(groups, replicates, rule)
     check_variances(rule.variances, compared_in_task)
+    if rule.shape == "any":
+        for scale in scales:
+            check_possible(scale.outcome, scale.worst, (SettingName("worst"), SettingName("best")), scale.task)
     compared_pairs: list[Contrast] = []
     for scale in scales:
         compared_pairs += contrasts(groups, rule.control, scale.task)
@@ -160,6 +175,7 @@ def design_over(groups: Sequence[str], replicates: int, scales: Sequence[Scale],
         worst=overall_scale.worst,
         not_worse=not_worse,
         variances=variances,
+        shape="any" if rule.shape == "any" else UNSET,
     )
 
 

@@ -8,6 +8,7 @@ from esper_ab.contracts.wording import n_pairs
 from esper_ab.stats.floats import exact_sum
 from esper_ab.stats.pair import Pairs, ends
 from esper_ab.stats.statistic import ComparisonContext
+from esper_ab.verdict.any_shape_words import any_shape_caveats
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.finding import BESIDE_THE_CODE, LOST_SCORES, MIXED_CODE, ROWS, SEED
@@ -35,6 +36,7 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
         *_row_caveats(evidence),
         *collapse_caveats(evidence),
         *shape_caveats(evidence),
+        *any_shape_caveats(evidence),
         *undecided_caveats(evidence),
         *_margin_caveats(evidence),
         *_data_caveats(evidence),

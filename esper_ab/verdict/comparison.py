@@ -212,8 +212,8 @@ def _interval_of(verdict: Verdict, numbers: Numbers) -> DifferenceInterval:
 
 
 def _unseen(verdict: Verdict, numbers: Numbers) -> Unseen | None:
-    """Return what a claim could not have seen; None for other verdicts, and for an exact test of proportions."""
-    if verdict not in CLAIMS or numbers.proportions:
+    """Return what a claim could not have seen; None for other verdicts, and for tests that count with it."""
+    if verdict not in CLAIMS or numbers.proportions or numbers.at_look[2].any_shape:
         return None
     return unseen(numbers.design, numbers.data, numbers.progress, numbers.items)
 

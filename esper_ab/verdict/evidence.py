@@ -44,10 +44,12 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     kind: Literal["", "repeated ", "anytime-valid ", "simultaneous ", "futility "] = ""
     early: bool = False  # before the first look: not corrected for looking early
+    any_shape: bool = False  # holds whatever the shapes of the groups' distributions
 
     def __str__(self) -> str:
         early_words = " (not corrected for looking early)" if self.early else ""
-        return f"{percent(self.confidence)} {self.kind}interval{early_words}"
+        shape_words = " for any shape" if self.any_shape else ""
+        return f"{percent(self.confidence)} {self.kind}interval{shape_words}{early_words}"
 
 
 # Limits of a difference in its unit, None if the data give none, and the level of the interval.
@@ -103,11 +105,13 @@ class Numbers:
 
     def level_at(self, alpha: float) -> Level:
         """Return the level of an interval at the bound of the last look."""
-        if self.progress.looks[-1].bound_e is not None:
-            return Level(confidence=1.0 - alpha, kind="anytime-valid ")
-        if len(self.design.looks) > 1:
-            return Level(confidence=1.0 - alpha, kind="repeated ")
-        return Level(confidence=1.0 - alpha)
+        last_look = self.progress.looks[-1]
+        kind: Literal["", "repeated ", "anytime-valid "] = ""
+        if last_look.bound_e is not None:
+            kind = "anytime-valid "
+        elif len(self.design.looks) > 1:
+            kind = "repeated "
+        return Level(confidence=1.0 - alpha, kind=kind, any_shape=last_look.for_any_shape)
 
     @property
     def level_alpha(self) -> float:
@@ -125,6 +129,8 @@ class Numbers:
         level = Level(confidence=1.0 - self.design.alpha, kind="simultaneous ")
         if last_look is None:
             return (None, None, level)
+        if last_look.for_any_shape:
+            level = msgspec.structs.replace(level, any_shape=True)
         return (last_look.simultaneous_low, last_look.simultaneous_high, level)
 
     @property
@@ -279,6 +285,15 @@ class Numbers:
         return f"{need_words} ({p}{look.alpha:.3g} required)"
 
     @property
+    def lacking_shape(self) -> bool:
+        """True if the t-test reached its bound, but the interval that holds for any shape includes 0."""
+        look = self.last_look
+        if look is None or look.any_shape is None or look.crossed:
+            return False
+        low, high = look.any_shape
+        return look.bound_reached and low <= 0.0 <= high
+
+    @property
     def unseen_costs(self) -> tuple[float, float] | None:
         """By how much failures that struck no run could worsen the means of a and of b, each at least 0.
 
@@ -334,6 +349,8 @@ class Evidence(Numbers):
     @property
     def rules_out_margin(self) -> bool:
         """True if the interval lies inside the margin even with the failures of either group that may be unseen."""
+        if self.level.any_shape:  # the interval counts with such failures
+            return True
         if self.low is None or self.high is None or self.unseen_costs is None:
             return False
         cost_down, cost_up = self.unseen_costs

@@ -43,6 +43,7 @@ _REASONS = {
     Undecided.NO_INTERVAL: "these pairs give no interval",
     Undecided.TOO_EARLY: "it is too early to call the difference smaller than the margin",
     Undecided.MARGIN_INSIDE: "the groups may still be worse by the margin",
+    Undecided.SHAPE: "the interval that holds for any shape (--shape any) includes 0; the t-test alone excludes it",
     Undecided.ZERO_INSIDE: "the interval includes 0",
     Undecided.NO_LOOK: "the first planned look is still to come",
     Undecided.GUARDRAILS: "a guardrail is not shown yet to hold, so the seeds go on to the next look",
@@ -218,10 +219,8 @@ def _undecided(evidence: Evidence) -> str:
 
 def _would_decide(evidence: Evidence, reason: Undecided) -> str:
     """Say how many pairs would show a difference of the margin, if more pairs are needed for a decision."""
-    if (
-        reason not in (Undecided.MARGIN_INSIDE, Undecided.ZERO_INSIDE, Undecided.BOUND)
-        or not evidence.progress.finished
-    ):
+    reasons_for_more_pairs = (Undecided.MARGIN_INSIDE, Undecided.SHAPE, Undecided.ZERO_INSIDE, Undecided.BOUND)
+    if reason not in reasons_for_more_pairs or not evidence.progress.finished:
         return ""
     new_plan_need = evidence.pairs_anew
     extension_need = evidence.pairs_needed
@@ -258,6 +257,11 @@ def _worded_with_numbers(evidence: Evidence, reason: Undecided) -> str:
         return margin_not_excluded(evidence, _size)
     if reason is Undecided.TOO_EARLY and evidence.design.non_inferiority is not None:
         return f"calling it not worse takes {evidence.small_from}"
+    if reason is Undecided.SHAPE:
+        return (
+            f"the {_interval(evidence)} that holds for any shape, {_span(evidence)}, includes 0; the t-test alone "
+            "excludes it"
+        )
     if reason is Undecided.TOO_EARLY:
         return f"calling the difference smaller than the margin takes {evidence.small_from}"
     if reason is Undecided.NO_SPREAD and evidence.stuck is not None:

@@ -23,6 +23,7 @@ from esper_ab.stats.pair import Data, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions, proportions
 from esper_ab.stats.score_test import score_difference
 from esper_ab.stats.welch import welch
+from esper_ab.verdict.any_shape import ShapeIntervals, hull, shape_intervals
 from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.not_worse import NotWorse, not_worse_at, one_sided_p
 from esper_ab.verdict.sample import least_small, sample_of
@@ -46,6 +47,8 @@ class _Tested(msgspec.Struct, frozen=True, kw_only=True):
     equivalence: Interval = None
     not_worse_p: float | None = None  # one-sided; None under the anytime-valid rule
     not_worse: Interval = None
+    any_shape_low: float | UnsetType = UNSET
+    any_shape_high: float | UnsetType = UNSET
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +90,30 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     def shows_not_worse(self) -> bool:
         """True if this look shows that a is not worse by the margin or more."""
         return self.non_inferiority is not None and self.non_inferiority.shown
+
+    # Differences that the evidence for any shape does not exclude, at the level of the repeated interval; unset: no
+    # claim needs it. All intervals above contain those of this evidence, too.
+    any_shape_low: float | UnsetType = UNSET
+    any_shape_high: float | UnsetType = UNSET
+
+    @property
+    def any_shape(self) -> Interval:
+        """The interval of the evidence for any shape; None if no claim needs it."""
+        if isinstance(self.any_shape_low, UnsetType) or isinstance(self.any_shape_high, UnsetType):
+            return None
+        return self.any_shape_low, self.any_shape_high
+
+    @property
+    def for_any_shape(self) -> bool:
+        """True if the intervals hold whatever the shapes of the groups' distributions."""
+        return self.any_shape is not None
+
+    @property
+    def bound_reached(self) -> bool:
+        """True if the test's p or e-value reached its bound, which alone decides nothing."""
+        if self.bound_p is not None:
+            return self.p is not None and 0.0 < self.bound_p >= self.p
+        return self.e is not None and self.bound_e is not None and self.e >= self.bound_e
 
 
 def effect_of(design: Design, data: Data, items: ComparedItems | None = None) -> Effect | None:
@@ -176,11 +203,13 @@ def take_look(
     margin = design.margin
     least_pairs = least_small(design, replicates, sample, items)
     tested_effect = _tested(design, replicates, effect, n_open)
+    if design.any_shape and not isinstance(effect, Proportions):  # whose test assumes no shape
+        tested_effect = _widened(tested_effect, shape_intervals(design, used_data, n_open))
     low, high = _limits(tested_effect.repeated)
     simultaneous_low, simultaneous_high = _limits(tested_effect.simultaneous)
     equivalence_low, equivalence_high = _limits(tested_effect.equivalence)
-    excludes_zero = low is not None and high is not None and (low > 0.0 or high < 0.0)
-    is_crossing = excludes_zero and (tested_effect.bound_e is not None or _backed(used_data, effect, alpha))
+    is_backed = tested_effect.bound_e is not None or _backed(used_data, effect, alpha)
+    is_crossing = _excludes_zero(tested_effect.repeated) and is_backed
     is_within = _small(pairs, tested_effect.equivalence, margin, least_pairs)
     look = Look(
         replicates=replicates,
@@ -202,6 +231,8 @@ def take_look(
         equivalence_high=equivalence_high,
         equivalent=is_within and not tested_effect.reached,
         prior=effect.prior if isinstance(effect, AdjustedDifference) else UNSET,
+        any_shape_low=tested_effect.any_shape_low,
+        any_shape_high=tested_effect.any_shape_high,
     )
     return _add_further_tests(look, design, effect, tested_effect, enough=sample.suffices)
 
@@ -216,6 +247,27 @@ def _add_further_tests(
         return look
     stop = design.futility.nominal_p[design.looks.index(look.replicates)]
     return _add_futility(look, effect, stop, design.margin) if stop else look
+
+
+def _widened(tested_effect: _Tested, any_shape: ShapeIntervals | None) -> _Tested:
+    """Return the test with intervals that also hold for any shape; it has reached its bound only if these exclude 0."""
+    if any_shape is None:  # there are no pairs
+        return tested_effect
+    repeated = hull(tested_effect.repeated, any_shape.repeated)
+    return msgspec.structs.replace(
+        tested_effect,
+        reached=tested_effect.reached and repeated is not None and _excludes_zero(repeated),
+        repeated=repeated,
+        simultaneous=hull(tested_effect.simultaneous, any_shape.simultaneous),
+        equivalence=hull(tested_effect.equivalence, any_shape.equivalence),
+        not_worse=hull(tested_effect.not_worse, any_shape.equivalence),
+        any_shape_low=any_shape.repeated[0],
+        any_shape_high=any_shape.repeated[1],
+    )
+
+
+def _excludes_zero(interval: Interval) -> bool:
+    return interval is not None and (interval[0] > 0.0 or interval[1] < 0.0)
 
 
 def _limits(interval: Interval) -> tuple[float | None, float | None]:

@@ -161,7 +161,7 @@ def _unseen(requirement: Requirement, comparison: Comparison) -> str:
     look = comparison.last_look
     design = comparison.design
     question = comparison.question
-    if look is None or comparison.verdict == Verdict.IDENTICAL:
+    if look is None or comparison.verdict == Verdict.IDENTICAL or look.for_any_shape:
         return ""
     task_words = f" on {question.task}" if question.task else ""
     rate = unseen_rate(look.pairs)

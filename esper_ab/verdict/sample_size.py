@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UnsetType
 
+from esper_ab.design import any_shape
+from esper_ab.design.any_shape import required_evidence, seeds_for_any_shape
 from esper_ab.design.design import EXTENSION_STRICTNESS
-from esper_ab.design.pairs_needed import PairsNeeded, PBound, pairs_needed, smallest_resolvable
+from esper_ab.design.pairs_needed import SD_LIMITS, PairsNeeded, PBound, pairs_needed, smallest_resolvable
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.anytime_t import anytime_interval
 from esper_ab.stats.distributions import t_sf
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
+from esper_ab.stats.sd_limits import sd_limits
 from esper_ab.verdict.look import Effect
 from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.question import Question
@@ -52,13 +55,14 @@ def needed_here(question: Question, progress: ComparisonProgress, observed_sprea
     """Return how many pairs the margin needs in this plan or, if it is too small, in an extension, where possible."""
     design = question.design
     bound = _bound(question, progress)
-    extension_need = _raised_need(question, observed_spread, bound)
+    extension_need = _enlarged_need(question, progress, _raised_need(question, observed_spread, bound), observed_spread)
     if callable(bound) or extension_need.pairs <= question.planned:
         return extension_need
     if not design.boundaries or not extendable(question, progress):
         return extension_need  # no extension is possible: the pairs of a longer plan
     evidence = EXTENSION_STRICTNESS / _share_of_alpha(question, progress)
-    return _raised_need(question, observed_spread, lambda pairs: _anytime_p(pairs, evidence))
+    extension_need = _raised_need(question, observed_spread, lambda pairs: _anytime_p(pairs, evidence))
+    return _enlarged_need(question, progress, extension_need, observed_spread)
 
 
 def needed_anew(
@@ -70,7 +74,25 @@ def needed_anew(
     """
     if not question.design.boundaries:
         return None
-    return _raised_need(question, observed_spread, _planned_bound(question, progress))
+    need = _raised_need(question, observed_spread, _planned_bound(question, progress))
+    return _enlarged_need(question, progress, need, observed_spread)
+
+
+def _enlarged_need(
+    question: Question, progress: ComparisonProgress, need: PairsNeeded, observed_spread: ObservedSpread
+) -> PairsNeeded:
+    """Return the need or, if claims must hold for any shape, the larger one of their evidence."""
+    design = question.design
+    if not design.any_shape:
+        return need
+    share = question.alpha  # of a one-sided claim, of which the evidence needs half as much
+    if design.non_inferiority is None:
+        share = _share_of_alpha(question, progress)
+    sds = (observed_spread.sd, *sd_limits(observed_spread.sd, observed_spread.df, SD_LIMITS))
+    pairs, low, high = (seeds_for_any_shape(design, share, sd) for sd in sds)
+    return msgspec.structs.replace(
+        need, pairs=max(need.pairs, pairs), low=max(need.low, low), high=max(need.high, high)
+    )
 
 
 def _raised_need(question: Question, observed_spread: ObservedSpread, bound: PBound) -> PairsNeeded:
@@ -107,10 +129,19 @@ def smallest_difference(
         return None
     bound = _bound(question, progress)
     if callable(bound):
-        return smallest_resolvable(
+        smallest_by_t = smallest_resolvable(
             observed_spread.sd, most_pairs, bound(most_pairs), observed_spread.columns, signed=False
         )
-    return smallest_resolvable(observed_spread.sd, most_pairs, bound, observed_spread.planned_columns, signed=True)
+    else:
+        smallest_by_t = smallest_resolvable(
+            observed_spread.sd, most_pairs, bound, observed_spread.planned_columns, signed=True
+        )
+    if smallest_by_t is None or not question.design.any_shape:
+        return smallest_by_t
+    evidence = required_evidence(_share_of_alpha(question, progress))
+    size = question.design.largest_difference()
+    smallest_for_any_shape = any_shape.smallest_difference(observed_spread.sd, most_pairs, size, evidence)
+    return None if smallest_for_any_shape is None else max(smallest_by_t, smallest_for_any_shape)
 
 
 def _bound(question: Question, progress: ComparisonProgress) -> PBound:

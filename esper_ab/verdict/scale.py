@@ -20,6 +20,11 @@ class Scale(Settings, frozen=True, kw_only=True):
     worst: float | None = None  # outcome that stands for a lost run; None: none is declared
 
     @property
+    def best(self) -> float | None:
+        """The best possible outcome; None if none is declared."""
+        return self.outcome.best_possible
+
+    @property
     def measures(self) -> TaskMeasures:
         """The measures as a design contains them."""
         return TaskMeasures(outcome=self.outcome, margin=self.margin)

@@ -9,6 +9,7 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS, smallest_p
 from esper_ab.stats.pair import outcomes
 from esper_ab.stats.rounding import alike
 from esper_ab.stats.text import digits_apart, p_beside, p_text, percent, signed
+from esper_ab.verdict.any_shape_words import lacking_evidence
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
 from esper_ab.verdict.further_pairs import next_look, pairs_for_an_answer
 from esper_ab.verdict.inconclusive import Inconclusive
@@ -215,6 +216,7 @@ def _undecided(evidence: Evidence) -> str:
         (
             result,
             signs,
+            lacking_evidence(evidence),
             _withdrawn_claim(evidence),
             _kind_and_limits(evidence),
             _pairs_to_call_it_small(evidence),

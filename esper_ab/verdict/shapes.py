@@ -23,6 +23,8 @@ def shape_caveats(evidence: Evidence) -> Iterator[str]:
         return
     if evidence.about_checkpoints and not _few_independent_items(evidence):
         return
+    if evidence.level.any_shape:
+        return
     if evidence.verdict not in DIFFERENT:
         yield from (_tail_caveat(evidence, tail, sign) for tail, sign in tails_beyond_margin(evidence))
         return
@@ -54,7 +56,7 @@ def tails_beyond_margin(evidence: Evidence) -> list[tuple[Tail, float]]:
 
     The side is 1.0 if the tail lies below the other differences, -1.0 if above.
     """
-    if evidence.samples is not None or evidence.proportions is not None:
+    if evidence.samples is not None or evidence.proportions is not None or evidence.level.any_shape:
         return []
     if evidence.about_checkpoints and not _few_independent_items(evidence):
         return []
@@ -105,5 +107,5 @@ def _rate_caveat(evidence: Evidence, rate: float, shape_words: str) -> str:
     alpha_words = "" if alpha == _SIMULATED_ALPHA else f" (at an alpha of {percent(_SIMULATED_ALPHA)})"
     return (
         f"If the true mean is 0, differences {shape_words} give a false claim in about {percent(round(rate, 2))} of "
-        f"experiments {number_words}{alpha_words}, not in {percent(alpha)}."
+        f"experiments {number_words}{alpha_words}, not in {percent(alpha)}; a plan with --shape any would keep to that."
     )

@@ -29,6 +29,7 @@ class Undecided(Enum):
     NO_INTERVAL = auto()
     TOO_EARLY = auto()  # to call the difference smaller than the margin
     MARGIN_INSIDE = auto()  # the one-sided limit of a plan that claims that a group is not worse
+    SHAPE = auto()  # the t-test reached its bound, but the interval that holds for any shape includes 0
     ZERO_INSIDE = auto()  # the interval
     NO_LOOK = auto()  # the first planned one is still to come
     GUARDRAILS = auto()  # the outcome reached its bound, but a guardrail is not shown yet
@@ -79,6 +80,8 @@ def _why_open(evidence: Evidence) -> Undecided:
         return Undecided.NO_SPREAD if evidence.degenerate else Undecided.NO_INTERVAL
     if evidence.last_look is not None and evidence.last_look.non_inferiority is not None:
         return _why_not_shown(evidence, evidence.last_look.non_inferiority)
+    if evidence.lacking_shape:
+        return Undecided.SHAPE
     if low <= 0.0 <= high:
         return Undecided.TOO_EARLY if evidence.small_from else Undecided.ZERO_INSIDE
     if evidence.last_look is None:

@@ -155,6 +155,8 @@ def _deciding(comparison: Comparison) -> Iterator[Row]:
     yield "effect (deciding)", f"{design.difference(comparison.estimate)}{direction_words}, {count_words} used"
     if comparison.low is not None and comparison.high is not None:
         yield str(comparison.level), _format_interval(design, comparison.low, comparison.high)
+    if comparison.last_look is not None and comparison.last_look.any_shape is not None:
+        yield "evidence for any shape", f"does not exclude {_format_interval(design, *comparison.last_look.any_shape)}"
     low, high, level = comparison.simultaneous
     if low is not None and high is not None and len(design.comparisons) > 1:
         yield str(level), f"{_format_interval(design, low, high)}, with those of all comparisons at once"

@@ -6,6 +6,7 @@ from support.outcomes.compared_designs import design as designed
 from support.outcomes.compared_designs import open_ended
 from support.plans import fake_plans
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.settings import Arithmetic
 from esper_ab.design.design import Contrast, default_looks, extended, rule
 from esper_ab.plan.blocks import extend
@@ -100,3 +101,17 @@ def test_an_extended_plan_has_the_same_blocks_as_a_longer_plan():
         for blocks in (extend(short_plan, short_plan.design, 8, 6).blocks, long_plan.blocks[8:])
     )
     assert added_blocks == planned_blocks
+
+
+def test_claims_for_any_shape_are_part_of_the_design_and_of_its_rule():
+    any_shape = designed(20, worst=10.0, shape="any")
+    assert any_shape.any_shape
+    assert any_shape.largest_difference() == 90.0  # from chance to 100 %
+    assert any_shape.largest_difference((5.0, 60.0)) == 95.0
+    assert "every interval also holds for any shape" in rule(any_shape)
+    assert not designed(20, worst=10.0).any_shape
+
+
+def test_claims_for_any_shape_of_an_open_range_are_refused():
+    with pytest.raises(UsageError, match="needs the best possible outcome, because"):
+        fake_plans.plan(seeds=20, shape="any")

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from esper_ab.design.any_shape import ShapeBound
 from esper_ab.design.design import default_looks
 from esper_ab.design.scheme import PowerQuestion, scheme
 from esper_ab.design.simulation import MARGINS, Simulation, endings_at_margins
+from esper_ab.stats.bounded_mean import log_evidence
 
 EXPERIMENTS = 4_000
 QUESTION = PowerQuestion(margin=1.0, positions_matter=False)
@@ -75,3 +77,27 @@ def test_endings_are_given_for_no_difference_and_up_to_twice_the_margin():
     chances = [ending.better for ending in endings]
     assert chances == sorted(chances)
     assert chances[0] < 0.03 < 0.5 < chances[-1]
+
+
+@pytest.mark.parametrize(("seeds", "effect"), [(16, 0.0), (16, 1.5), (30, 1.2)])
+def test_claims_for_any_shape_are_simulated_as_drawn_experiments_make_them(seeds, effect):
+    size = 5.0
+    bound = ShapeBound(size=size, evidence=40.0)
+    simulation = make_simulation(seeds).with_shape_bound(bound)
+    endings = simulation.endings(effect, 1.2)
+    pairs = np.clip(np.random.default_rng(6).standard_normal((EXPERIMENTS, seeds)) + effect, -size, size)
+    better = np.zeros(EXPERIMENTS, dtype=bool)
+    for look, p in zip(simulation.scheme.process.looks, simulation.scheme.nominal_p, strict=True):
+        t = stats.ttest_1samp(pairs[:, :look], 0.0, axis=1).statistic
+        evidence = log_evidence(pairs[:, :look], size)
+        better |= (t >= stats.t.isf(p / 2.0, look - 1)) & (evidence >= np.log(40.0))
+    inside = np.minimum(log_evidence(pairs, size, -1.2), log_evidence(-pairs, size, -1.2)) >= np.log(20.0)
+    assert endings.better == pytest.approx(np.mean(better & ~inside), abs=0.04)
+    assert endings.small <= np.mean(inside) + 0.04
+    assert simulation.power(effect) == pytest.approx(np.mean(better), abs=0.04)
+
+
+def test_no_effect_beyond_the_largest_possible_difference_is_searched():
+    three = make_simulation(6, PowerQuestion(margin=1.0, comparisons=3, positions_matter=False))
+    assert three.with_shape_bound(ShapeBound(size=2.0, evidence=120.0)).smallest_effect is None
+    assert three.with_shape_bound(None) is three

@@ -3,7 +3,7 @@
 import pytest
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.readers.scales import ranges_of, read_by_task, scales_of
+from esper_ab.readers.scales import ranges_of, read_by_task, scales_of, with_best
 
 
 def test_a_scale_applies_to_all_tasks_or_to_the_named_tasks():
@@ -24,3 +24,16 @@ def test_a_range_of_scores_has_two_finite_ends():
 def test_an_invalid_range_of_scores_is_refused(text):
     with pytest.raises(UsageError, match="two different finite numbers"):
         ranges_of(("",), text)
+
+
+def test_the_best_possible_outcome_is_the_better_end_of_the_range():
+    scales = scales_of(("a", "b"), "1", better=read_by_task("b=lower"), worst="50")
+    scales = with_best(scales, read_by_task("a=90,b=2"))
+    assert [(scale.worst, scale.best) for scale in scales] == [(50.0, 90.0), (50.0, 2.0)]
+    assert [(scale.outcome.low, scale.outcome.high) for scale in scales] == [(None, 90.0), (2.0, None)]
+
+
+@pytest.mark.parametrize(("better", "worst", "best"), [("higher", "5", "3"), ("lower", "3", "5"), ("higher", "3", "3")])
+def test_a_best_outcome_that_is_not_better_than_the_worst_is_refused(better, worst, best):
+    with pytest.raises(UsageError, match="the best possible outcome must be"):
+        with_best(scales_of(("",), "1", better=better, worst=worst), best)
