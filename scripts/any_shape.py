@@ -246,13 +246,13 @@ def _pairs_by_t(difference: float) -> int:
 
 def candidates_table() -> Iterable[str]:
     yield paragraph(
-        "**What else was tried**, as a second condition beside the t-test, 20 pairs and one look: false claims, for "
-        "the hardest law also at an eighth of alpha (as for eight comparisons; limit 0.6), and power at one and two "
-        "SDs of a difference with a range of 10. Johnson's t corrects for the skewness seen; *further pair*: the claim "
-        "survives one more pair with the largest loss; *unseen share*: the mean stays on its side if the failures that "
-        "may be unseen (2.5 %) have the largest loss; Gaffke's bound: the mean of the differences and of one largest loss, "
-        "weighted at random, lies on its side in 97.5 % of weightings. No looks, no interval and no proof for several "
-        "comparisons come with these; the last row has all three."
+        "**What else was tried**, as a second condition beside the t-test, 20 pairs and one look: false claims, "
+        "for the hardest law also at an eighth of alpha (as for eight comparisons; limit 0.6), and power at one "
+        "and two SDs of a difference with a range of 10. Johnson's t corrects for the skewness seen; *further "
+        "pair*: the claim survives one more pair with the largest loss; *unseen share*: the mean stays on its side "
+        "if the failures that may be unseen (2.5 %) have the largest loss; Gaffke's bound: the mean of the "
+        "differences and of one largest loss, weighted at random, lies on its side in 97.5 % of weightings. Only "
+        "the last row is proven to keep its error at all looks together and to give an interval."
     )
     chosen = [law for law in laws() if law.name.startswith(("skewness 2", "skewness 3.5", "15 % x 20; SD 1", "5 %"))]
     names = [*(law.name for law in chosen), "hardest", "hardest, alpha/8", "power, 1 SD", "2 SD"]

@@ -122,13 +122,13 @@ class Measure(Settings, frozen=True, kw_only=True):
         """Return the worst of `values` in the declared direction."""
         return max(values) if self.better == "lower" else min(values)
 
-    def largest_difference(self, worst: float, seen: Sequence[float] = ()) -> float:
+    def largest_difference(self, worst: float, seen_values: Sequence[float] = ()) -> float:
         """Return the largest possible difference of two values, of which none is worse than `worst`.
 
-        It is larger if values beyond these ends were `seen`. The better end of the range must be declared.
+        It is larger if some of `seen_values` lie beyond these ends. The better end of the range must be declared.
         """
         assert self.best_possible is not None
-        return abs(self.best((self.best_possible, *seen)) - self.worst((worst, *seen)))
+        return abs(self.best((self.best_possible, *seen_values)) - self.worst((worst, *seen_values)))
 
     def possible(self, value: float) -> bool:
         """Whether `value` lies in the declared range, within the rounding error of a mean."""

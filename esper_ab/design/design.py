@@ -124,13 +124,13 @@ class Design(Settings, frozen=True, kw_only=True):
         """True if every interval must hold whatever the shapes of the groups' distributions."""
         return self.shape == "any"
 
-    def largest_difference(self, seen: Sequence[float] = ()) -> float:
-        """Return the largest possible difference of two outcomes, or a larger one if outcomes beyond it were `seen`.
+    def largest_difference(self, seen_outcomes: Sequence[float] = ()) -> float:
+        """Return the largest possible difference of two outcomes, or a larger one that `seen_outcomes` have.
 
         The worst and the best possible outcome must be declared.
         """
         assert self.worst is not None
-        return self.outcome.largest_difference(self.worst, seen)
+        return self.outcome.largest_difference(self.worst, seen_outcomes)
 
     @property
     def paired(self) -> bool:

@@ -30,14 +30,13 @@ def any_shape_caveats(evidence: Evidence) -> Iterator[str]:
     seen_outcomes = ends(_used(evidence))
     worst_seen = design.outcome.worst((design.worst, *seen_outcomes))
     best_seen = design.outcome.best((best, *seen_outcomes))
-    beyond = [
-        f"{design.value(seen)} beyond the {end} declared outcome ({design.value(declared)})"
-        for end, seen, declared in (("worst", worst_seen, design.worst), ("best", best_seen, best))
-        if seen != declared
-    ]
-    if beyond:
+    facts = []
+    for end, extreme, end_value in (("worst", worst_seen, design.worst), ("best", best_seen, best)):
+        if extreme != end_value:
+            facts.append(f"{design.value(extreme)} beyond the {end} declared outcome ({design.value(end_value)})")
+    if facts:
         yield (
-            f"A run has {' and one '.join(beyond)}: the interval counts with it, but holds for any shape only if no "
+            f"A run has {' and one '.join(facts)}: the interval counts with it, but holds for any shape only if no "
             "run can lie further out."
         )
 

@@ -20,13 +20,14 @@ from esper_ab.verdict import caveats, headline, rule_sentence, sentences
 from esper_ab.verdict.collapse import Unseen, unseen
 from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.descriptive import describe
+from esper_ab.verdict.effect import Effect
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence, Numbers
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.grounds import Grounds, decide, decide_unaudited
 from esper_ab.verdict.guardrails import after_guardrails, guardrail_results
 from esper_ab.verdict.imputation import Imputed, imputed, limits_with_losses
 from esper_ab.verdict.inconclusive import Inconclusive
-from esper_ab.verdict.look import Effect, Look, effect_of, with_prior
+from esper_ab.verdict.look import Look, effect_of, with_prior
 from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import Lost, Question

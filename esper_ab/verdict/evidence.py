@@ -25,12 +25,13 @@ from esper_ab.stats.rounding import commonest, resolution, steady
 from esper_ab.stats.text import p_text, percent
 from esper_ab.verdict.collapse import Unseen
 from esper_ab.verdict.compared_items import ComparedItems
+from esper_ab.verdict.effect import Effect
 from esper_ab.verdict.finding import Finding
 from esper_ab.verdict.guardrails import GuardrailResult
 from esper_ab.verdict.imputation import Imputed
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.level_words import names
-from esper_ab.verdict.look import Effect, Look
+from esper_ab.verdict.look import Look
 from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.not_worse import NotWorse
 from esper_ab.verdict.question import Lost, Question

@@ -258,10 +258,8 @@ def _worded_with_numbers(evidence: Evidence, reason: Undecided) -> str:
     if reason is Undecided.TOO_EARLY and evidence.design.non_inferiority is not None:
         return f"calling it not worse takes {evidence.small_from}"
     if reason is Undecided.SHAPE:
-        return (
-            f"the {_interval(evidence)} that holds for any shape, {_span(evidence)}, includes 0; the t-test alone "
-            "excludes it"
-        )
+        interval = f"the {_interval(evidence)} that holds for any shape, {_span(evidence)}"
+        return f"{interval}, includes 0; the t-test alone excludes it"
     if reason is Undecided.TOO_EARLY:
         return f"calling the difference smaller than the margin takes {evidence.small_from}"
     if reason is Undecided.NO_SPREAD and evidence.stuck is not None:

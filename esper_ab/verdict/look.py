@@ -14,23 +14,23 @@ from msgspec import UNSET, UnsetType
 from esper_ab.design.counterbalance import identified
 from esper_ab.design.design import Design
 from esper_ab.stats.adjusted_difference import AdjustedDifference, PriorVariance, adjusted_difference
-from esper_ab.stats.exact_signs import BACKED_BY_SIGNS, signs_p
 from esper_ab.stats.floats import Floats
-from esper_ab.stats.item_difference import ItemDifference, item_difference
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS, smallest_p
+from esper_ab.stats.item_difference import item_difference
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 from esper_ab.stats.moderated_variance import moderated
 from esper_ab.stats.pair import Data, Samples, before, outcomes
 from esper_ab.stats.proportions import Proportions, proportions
 from esper_ab.stats.score_test import score_difference
 from esper_ab.stats.welch import welch
 from esper_ab.verdict.any_shape import ShapeIntervals, hull, shape_intervals
+from esper_ab.verdict.backed_by_signs import is_backed_by_signs
 from esper_ab.verdict.compared_items import ComparedItems
+from esper_ab.verdict.effect import Effect
 from esper_ab.verdict.not_worse import NotWorse, not_worse_at, one_sided_p
 from esper_ab.verdict.sample import least_small, sample_of
 
 _LARGEST_LOG = 700.0  # exp() of more would overflow; a larger e-value would say no more
 Interval = tuple[float, float] | None
-Effect = AdjustedDifference | Proportions | ItemDifference
 
 
 class _Tested(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,8 +47,7 @@ class _Tested(msgspec.Struct, frozen=True, kw_only=True):
     equivalence: Interval = None
     not_worse_p: float | None = None  # one-sided; None under the anytime-valid rule
     not_worse: Interval = None
-    any_shape_low: float | UnsetType = UNSET
-    any_shape_high: float | UnsetType = UNSET
+    shape: ShapeIntervals | UnsetType = UNSET
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,17 +90,13 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
         """True if this look shows that a is not worse by the margin or more."""
         return self.non_inferiority is not None and self.non_inferiority.shown
 
-    # Differences that the evidence for any shape does not exclude, at the level of the repeated interval; unset: no
-    # claim needs it. All intervals above contain those of this evidence, too.
-    any_shape_low: float | UnsetType = UNSET
-    any_shape_high: float | UnsetType = UNSET
+    # Of the evidence for any shape; unset: no claim needs it. All intervals above contain those of this evidence, too.
+    shape: ShapeIntervals | UnsetType = UNSET
 
     @property
     def any_shape(self) -> Interval:
-        """The interval of the evidence for any shape; None if no claim needs it."""
-        if isinstance(self.any_shape_low, UnsetType) or isinstance(self.any_shape_high, UnsetType):
-            return None
-        return self.any_shape_low, self.any_shape_high
+        """The repeated interval of the evidence for any shape; None if no claim needs it."""
+        return None if isinstance(self.shape, UnsetType) else self.shape.repeated
 
     @property
     def for_any_shape(self) -> bool:
@@ -202,14 +197,13 @@ def take_look(
     alpha = design.alpha / n_open
     margin = design.margin
     least_pairs = least_small(design, replicates, sample, items)
-    tested_effect = _tested(design, replicates, effect, n_open)
-    if design.any_shape and not isinstance(effect, Proportions):  # whose test assumes no shape
-        tested_effect = _widened(tested_effect, shape_intervals(design, used_data, n_open))
+    tested_effect = _widened(_tested(design, replicates, effect, n_open), design, used_data, effect, n_open)
     low, high = _limits(tested_effect.repeated)
     simultaneous_low, simultaneous_high = _limits(tested_effect.simultaneous)
     equivalence_low, equivalence_high = _limits(tested_effect.equivalence)
-    is_backed = tested_effect.bound_e is not None or _backed(used_data, effect, alpha)
-    is_crossing = _excludes_zero(tested_effect.repeated) and is_backed
+    is_crossing = tested_effect.reached and _excludes_zero(tested_effect.repeated) and sample.suffices
+    if tested_effect.bound_e is None:
+        is_crossing = is_crossing and is_backed_by_signs(used_data, effect, alpha)
     is_within = _small(pairs, tested_effect.equivalence, margin, least_pairs)
     look = Look(
         replicates=replicates,
@@ -224,15 +218,14 @@ def take_look(
         high=high,
         simultaneous_low=simultaneous_low,
         simultaneous_high=simultaneous_high,
-        crossed=tested_effect.reached and is_crossing and sample.suffices,
+        crossed=is_crossing,
         small=is_within and _small(pairs, tested_effect.simultaneous, margin, least_pairs),
         equivalence_p=tested_effect.equivalence_p,
         equivalence_low=equivalence_low,
         equivalence_high=equivalence_high,
         equivalent=is_within and not tested_effect.reached,
         prior=effect.prior if isinstance(effect, AdjustedDifference) else UNSET,
-        any_shape_low=tested_effect.any_shape_low,
-        any_shape_high=tested_effect.any_shape_high,
+        shape=tested_effect.shape,
     )
     return _add_further_tests(look, design, effect, tested_effect, enough=sample.suffices)
 
@@ -249,20 +242,25 @@ def _add_further_tests(
     return _add_futility(look, effect, stop, design.margin) if stop else look
 
 
-def _widened(tested_effect: _Tested, any_shape: ShapeIntervals | None) -> _Tested:
-    """Return the test with intervals that also hold for any shape; it has reached its bound only if these exclude 0."""
+def _widened(tested_effect: _Tested, design: Design, used_data: Data, effect: Effect | None, n_open: int) -> _Tested:
+    """Return the test with intervals that hold for any shape, if the plan asks for it and the test assumes a shape.
+
+    It has then reached its bound only if these intervals exclude 0.
+    """
+    if not design.any_shape or isinstance(effect, Proportions):
+        return tested_effect
+    any_shape = shape_intervals(design, used_data, n_open)
     if any_shape is None:  # there are no pairs
         return tested_effect
-    repeated = hull(tested_effect.repeated, any_shape.repeated)
+    hull_of_repeated = hull(tested_effect.repeated, any_shape.repeated)
     return msgspec.structs.replace(
         tested_effect,
-        reached=tested_effect.reached and repeated is not None and _excludes_zero(repeated),
-        repeated=repeated,
+        reached=tested_effect.reached and _excludes_zero(hull_of_repeated),
+        repeated=hull_of_repeated,
         simultaneous=hull(tested_effect.simultaneous, any_shape.simultaneous),
         equivalence=hull(tested_effect.equivalence, any_shape.equivalence),
         not_worse=hull(tested_effect.not_worse, any_shape.equivalence),
-        any_shape_low=any_shape.repeated[0],
-        any_shape_high=any_shape.repeated[1],
+        shape=any_shape,
     )
 
 
@@ -272,22 +270,6 @@ def _excludes_zero(interval: Interval) -> bool:
 
 def _limits(interval: Interval) -> tuple[float | None, float | None]:
     return interval or (None, None)
-
-
-def _backed(used_data: Data, effect: Effect | None, alpha: float) -> bool:
-    """True unless the exact sign-flip test must support the t-test of so few pairs at `alpha` and does not.
-
-    It is not required if so few pairs could never reach `alpha`, as when many comparisons share it.
-    """
-    if isinstance(used_data, Samples) or len(used_data) not in BACKED_BY_SIGNS or effect is None:
-        return True
-    if isinstance(effect, Proportions) or (isinstance(effect, ItemDifference) and effect.level == "checkpoints"):
-        return True
-    positions = effect.positions if isinstance(effect, AdjustedDifference) else ()
-    means = {position.position: position.mean for position in positions}
-    position_effects = [means.get(a, 0.0) - means.get(b, 0.0) for a, b in used_data.sides.tolist()]
-    p = float(signs_p(used_data.differences - position_effects))
-    return p <= alpha or smallest_p(len(used_data)) > alpha
 
 
 def _tested(design: Design, replicates: int, effect: Effect | None, n_open: int) -> _Tested:

@@ -17,7 +17,7 @@ from esper_ab.stats.anytime_t import anytime_interval
 from esper_ab.stats.distributions import t_sf
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 from esper_ab.stats.sd_limits import sd_limits
-from esper_ab.verdict.look import Effect
+from esper_ab.verdict.effect import Effect
 from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.question import Question
 
