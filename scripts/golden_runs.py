@@ -341,6 +341,7 @@ GOLDENS: dict[str, Make] = {
         {"a": 4.0, "b": 0.0, "c": 1.0}, 1.5, seeds=16, looks=(12, 16), variances="moderated", cores=3
     ),
     "looks_futility": _drawn({"a": 0.0, "b": 0.0}, 1.5, seeds=24, looks=(12, 16, 24), futility=0.8),
+    "looks_not_worse": _drawn({"a": 0.2, "b": 0.0, "c": -4.0}, 0.7, seeds=24, control="b", cores=3, claim="not-worse"),
     "looks_cut_off": _drawn(_LIKE, 3.0, seeds=16, looks=(12, 16), kept_lines=140),
     "equivalent": _drawn({"a": 0.1, "b": 0.0}, 0.4, seeds=16, looks=(12, 16)),
     "better_below_margin": _drawn({"a": 1.0, "b": 0.0}, 0.4, seeds=16, looks=(16,)),

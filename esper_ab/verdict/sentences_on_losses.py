@@ -7,6 +7,7 @@ from esper_ab.stats.text import percent
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.imputation import Imputed, recurs_in
 from esper_ab.verdict.question import Lost, Question
+from esper_ab.verdict.verdict import Verdict
 
 
 def losses_cap(question: Question, retest: Imputed, *, is_small: bool) -> str:
@@ -82,7 +83,10 @@ def collapse_caveats(evidence: Evidence) -> list[str]:
     )
     if unseen_collapse.worst is None:
         flag = evidence.question.worst_flag
-        return [f"{missed_words}; its effect is unknown, because no worst outcome is declared ({flag})."]
+        unknown = f"{missed_words}; its effect is unknown, because no worst outcome is declared ({flag})."
+        if evidence.verdict is Verdict.NOT_WORSE:
+            unknown += f" If {evidence.question.a} is worse only through such failures, this verdict is likely, too."
+        return [unknown]
     modal_verb = "would" if unseen_collapse.survives else "would not"
     pair_words = "run" if evidence.samples else "pair with such a run,"
     source = "declared" if unseen_collapse.worst == evidence.design.worst else "seen"
