@@ -59,7 +59,7 @@ def command(**options: Any) -> None:
     if fallback is not None:
         atexit.register(fallback.leave, campaign.output_dir)  # of a launch that was refused, and so has no directory
     plan = plan_campaign(campaign, make_launcher(campaign.launcher), only_plan=flags.dry_run)
-    has_guardrails = plan.parts[0].plan.design.guards is not None
+    has_guardrails = bool(plan.parts[0].plan.experiment.guardrails)
     requirements = parse_requirements(flags.fail_unless, plan.groups, plan.comparisons, has_guardrails=has_guardrails)
     print_plan(plan, json=flags.json, in_full=flags.verbose, dry_run=flags.dry_run)
     confirm(plan, yes=flags.yes, dry_run=flags.dry_run)

@@ -32,25 +32,32 @@ def check_design(experiment: ExperimentSettings) -> None:
             " needs a fixed number of seeds; without a maximum there is an interim look after every pair",
         )
     check_looks(experiment.looks, experiment.seeds, experiment.claim)
+    if experiment.claim != "difference" or experiment.guardrails:
+        _check_one_sided(experiment, [name for name in names if name not in experiment.untested])
+    if experiment.futility:
+        _check_futility(experiment)
+    if experiment.variances == "moderated":
+        _check_moderated(experiment)
+
+
+def _check_one_sided(experiment: ExperimentSettings, compared_groups: Sequence[str]) -> None:
+    """Raise UsageError if the plan could not show its one-sided claim, or that its guardrails hold."""
+    seeds = None if experiment.open_ended else experiment.seeds
     check_claim(
         experiment.claim,
-        groups=[name for name in names if name not in experiment.untested],
+        groups=compared_groups,
         control=experiment.control,
-        seeds=None if experiment.open_ended else experiment.seeds,
+        seeds=seeds,
         looks=experiment.looks,
         futility=experiment.futility,
     )
     check_guardrails(
         experiment.guardrails,
-        groups=[name for name in names if name not in experiment.untested],
+        groups=compared_groups,
         control=experiment.control,
-        seeds=None if experiment.open_ended else experiment.seeds,
+        seeds=seeds,
         looks=experiment.looks,
     )
-    if experiment.futility:
-        _check_futility(experiment)
-    if experiment.variances == "moderated":
-        _check_moderated(experiment)
 
 
 def _check_groups(experiment: ExperimentSettings, names: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from esper_ab.contracts.measures import TaskMeasures
 from esper_ab.design.counterbalance import Sides, draws_positions
@@ -77,24 +77,18 @@ def make_design(
         positions_matter=positions_matter,
         futility=bounds.futility,
         worst=worst,
-        not_worse=_claim_of(experiment, bounds),
-        guardrails=_guardrails(experiment, measures, bounds),
+        not_worse=UNSET if experiment.claim == "difference" else NonInferiority(nominal_p=bounds.not_worse_p),
+        guardrails=_guardrails(experiment, measures, bounds) if experiment.guardrails else UNSET,
         positions_drawn=experiment.order == "balanced" and draws_positions(positions),
         variances=moderation(experiment.variances, len(compared_pairs)),
         shape="any" if experiment.shape == "any" else UNSET,
     )
 
 
-def _claim_of(experiment: ResolvedExperiment, bounds: _Bounds) -> NonInferiority | UnsetType:
-    return UNSET if experiment.claim == "difference" else NonInferiority(nominal_p=bounds.not_worse_p)
-
-
-def _guardrails(experiment: ResolvedExperiment, measures: TaskMeasures, bounds: _Bounds) -> Guardrails | UnsetType:
-    if not experiment.guardrails:
-        return UNSET
-    items = guardrails_of(experiment.guardrails, measures)
+def _guardrails(experiment: ResolvedExperiment, measures: TaskMeasures, bounds: _Bounds) -> Guardrails:
+    """Return the guardrails, whose bounds are those of BETTER."""
     nominal_p = bounds.boundaries[0].nominal_p if bounds.boundaries else ()
-    return Guardrails(items=items, nominal_p=tuple(p / 2.0 for p in nominal_p))
+    return Guardrails(items=guardrails_of(experiment.guardrails, measures), nominal_p=tuple(p / 2.0 for p in nominal_p))
 
 
 def _bounds(

@@ -114,9 +114,10 @@ def _window(plan: Plan) -> str:
 
 def _guardrails(plan: Plan) -> str:
     """Return a sentence on the measures that must not get worse; "" without any."""
-    guards = plan.design.guards
-    if guards is None:
+    if not plan.experiment.guardrails:
         return ""
+    guards = plan.design.guards
+    assert guards is not None
     parts = []
     for guardrail in guards.items:
         worse = "higher" if guardrail.measure.better == "lower" else "lower"

@@ -83,10 +83,10 @@ def collapse_caveats(evidence: Evidence) -> list[str]:
     )
     if unseen_collapse.worst is None:
         flag = evidence.question.worst_flag
-        unknown = f"{missed_words}; its effect is unknown, because no worst outcome is declared ({flag})."
+        sentence = f"{missed_words}; its effect is unknown, because no worst outcome is declared ({flag})."
         if evidence.verdict is Verdict.NOT_WORSE:
-            unknown += f" If {evidence.question.a} is worse only through such failures, this verdict is likely, too."
-        return [unknown]
+            sentence += f" If {evidence.question.a} is worse only through such failures, this verdict is likely, too."
+        return [sentence]
     modal_verb = "would" if unseen_collapse.survives else "would not"
     pair_words = "run" if evidence.samples else "pair with such a run,"
     source = "declared" if unseen_collapse.worst == evidence.design.worst else "seen"
