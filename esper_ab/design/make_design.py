@@ -33,6 +33,7 @@ class _Bounds:
     boundaries: tuple[Boundary, ...] = ()
     futility: Futility | None = None
     not_worse_p: tuple[float, ...] = ()  # one-sided, of the claim not-worse
+    own_p: tuple[float, ...] = ()  # two-sided, at the first share of alpha, of guardrails
 
 
 def make_design(
@@ -86,9 +87,9 @@ def make_design(
 
 
 def _guardrails(experiment: ResolvedExperiment, measures: TaskMeasures, bounds: _Bounds) -> Guardrails:
-    """Return the guardrails, whose bounds are those of BETTER."""
-    nominal_p = bounds.boundaries[0].nominal_p if bounds.boundaries else ()
-    return Guardrails(items=guardrails_of(experiment.guardrails, measures), nominal_p=tuple(p / 2.0 for p in nominal_p))
+    """Return the guardrails, whose bounds are half of the two-sided ones."""
+    items = guardrails_of(experiment.guardrails, measures)
+    return Guardrails(items=items, nominal_p=tuple(p / 2.0 for p in bounds.own_p))
 
 
 def _bounds(
@@ -101,6 +102,11 @@ def _bounds(
     if experiment.claim == "not-worse":
         not_worse = non_inferiority_of(alpha, comparisons_count, sides, columns, looks, prior_df)
         bounds.not_worse_p = not_worse.nominal_p
+    if experiment.guardrails:  # each measure has its own variance
+        own_boundaries = bounds.boundaries
+        if prior_df:
+            own_boundaries = boundaries_of(alpha, comparisons_count, sides, columns, looks)
+        bounds.own_p = own_boundaries[0].nominal_p
     if experiment.futility:
         bounds.futility = futility_of(experiment.futility, sides, columns, looks, prior_df)
     return bounds

@@ -89,3 +89,12 @@ def test_a_plan_with_guardrails_has_their_bounds_and_the_looks_of_a_one_sided_te
     assert len(design.guards.nominal_p) == 2
     assert design.non_inferiority is None
     assert requests.experiment(seeds=30).guardrails == ()
+
+
+def test_guardrails_have_the_bounds_of_better_on_one_side_also_beside_moderated_variances():
+    texts = ("lower wall_s margin 10%",)
+    plan = {"groups": ("a", "b", "c"), "cores": 3, "control": "c", "seeds": 30, "guardrails": texts}
+    own = fake_plans.plan(**plan).design
+    assert own.guards.nominal_p == tuple(p / 2.0 for p in own.boundaries[0].nominal_p)
+    moderated = fake_plans.plan(**plan, variances="moderated").design
+    assert moderated.guards.nominal_p == own.guards.nominal_p
