@@ -51,6 +51,13 @@ def _check_one_sided(experiment: ExperimentSettings, compared_groups: Sequence[s
         looks=experiment.looks,
         futility=experiment.futility,
     )
+    if experiment.guardrails and experiment.shape == "any":
+        raise UsageError(
+            SettingName("guardrails", experiment.guardrails[0]),
+            ": a guardrail assumes that both groups have the same shape, because its measure has no declared range; "
+            "leave out ",
+            SettingName("shape", "any"),
+        )
     check_guardrails(
         experiment.guardrails,
         groups=compared_groups,

@@ -338,14 +338,9 @@ def _add_futility(look: Look, effect: Effect | None, stop: float, margin: float)
 def look_at_claim(design: Design, replicates: int, data: Data) -> NotWorse:
     """Test only whether a is not worse, at the pairs of the first `replicates` replicates; the plan asks for it."""
     used_data = before(data, replicates)
-    effect = None if _is_confounded(design, used_data) else effect_of(design, used_data)
-    n_open = len(design.comparisons)
-    anytime = design.anytime_after is not None and replicates > design.anytime_after
-    if anytime:
-        tested_effect = _anytime(design, effect, n_open)
-    else:
-        tested_effect = _planned(design, replicates, effect, n_open)
-    return _test_claim(design, effect, tested_effect, len(used_data), anytime=anytime)
+    effect = own_effect(design, used_data)
+    tested_effect = _tested(design, replicates, effect, len(design.comparisons))
+    return _test_claim(design, effect, tested_effect, len(used_data), anytime=tested_effect.bound_e is not None)
 
 
 def _add_not_worse(look: Look, design: Design, effect: Effect | None, tested: _Tested, *, enough: bool) -> Look:
