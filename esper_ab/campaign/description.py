@@ -45,7 +45,9 @@ def whole_plan(part: PartPlan, width: int = WIDTH) -> str:
     memory = room()
     memory_words = f"{memory.bytes / 2**30:.1f} available under {memory.by}" if memory.by else ""
     text = plan_text(part.plan, part.machine, part.cost, part.folder, width, memory_words)
-    sentences = (power_line(part), _saved_seeds(part))
+    sentences = [power_line(part)]
+    if len(part.plan.design.comparisons) > 1:
+        sentences.append(_saved_seeds(part))
     return "\n".join(filter(None, (text, *(wrapped(sentence, width) for sentence in sentences), *chances(part, width))))
 
 
