@@ -290,7 +290,8 @@ def rule(design: Design, test: str = "") -> str:
             bounds = _list_bounds(design.looks, design.guards.nominal_p, design.unit)
             parts.append(f"then the guardrails, one-sided at their margins, after {bounds}")
         if design.prior_df:
-            parts.append(moderation_words(design.prior_df))
+            tasks = {contrast.task for contrast in design.comparisons}
+            parts.append(moderation_words(design.prior_df, several_tasks=len(tasks) > 1))
     if design.anytime_after is not None:
         parts.append(_describe_anytime(design, design.anytime_after))
     if not parts:

@@ -30,10 +30,11 @@ def prior_df_of(variances: ModeratedVariances | UnsetType) -> int:
     return 0 if isinstance(variances, UnsetType) else variances.prior_df
 
 
-def moderation_words(prior_degrees: int) -> str:
+def moderation_words(prior_degrees: int, *, several_tasks: bool = False) -> str:
     """Describe moderated variances in a clause."""
     degrees = "degree" if prior_degrees == 1 else "degrees"
+    group_words = "those in its task" if several_tasks else "all"
     return (
-        "variances are moderated: that of each comparison is shrunk to the mean of all, which counts as "
+        f"variances are moderated: that of each comparison is shrunk to the mean of {group_words}, which counts as "
         f"{prior_degrees} {degrees} of freedom"
     )

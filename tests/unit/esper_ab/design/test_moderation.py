@@ -4,6 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 from msgspec import UNSET
+from support.outcomes.csv_outcomes import scales
 from support.plans import fake_plans
 
 from esper_ab.contracts.errors import UsageError
@@ -12,10 +13,13 @@ from esper_ab.design.check import check_variances
 from esper_ab.design.design import Design, extended, rule
 from esper_ab.design.moderation import ModeratedVariances, moderation, prior_df_of
 from esper_ab.design.plan_simulation import simulation_of
+from esper_ab.readers.external_plan import make_external_plan
 from esper_ab.stats.distributions import t_sf
+from esper_ab.verdict.analysis_plan import Rule
 
 SIDES = ((0, 1),) * 20
 LOOKS = (14, 20)
+MODERATED = Rule(variances="moderated")
 
 
 def design(seeds=20, **changes):
@@ -75,6 +79,12 @@ def test_the_rule_names_the_prior_and_the_own_variance_of_an_extension():
     assert "variances are moderated: that of each comparison is shrunk to the mean of all" in text
     assert "counts as 2 degrees of freedom" in text
     assert "after 20 seeds, anytime-valid t of the comparison's own variance after every pair" in text
+
+
+def test_the_rule_of_several_tasks_says_that_each_shares_its_own_variances():
+    plan = make_external_plan(tuple("abc"), [str(seed) for seed in range(8)], scales(tasks=("x", "y")), MODERATED)
+    assert plan.design.prior_df == 2
+    assert "that of each comparison is shrunk to the mean of those in its task" in rule(plan.design)
 
 
 def test_a_single_comparison_has_nothing_to_share():
