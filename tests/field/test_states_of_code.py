@@ -5,12 +5,14 @@ folder, 0 and 10, and noise below 0.01.
 """
 
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from support.commands.in_process import esper_ab
+from support.processes.children import python
 from support.repositories.users_repository import users_repository
 
 from esper_ab.journal.load import load
@@ -29,6 +31,17 @@ import random, sys
 from lander.physics import GAIN
 
 print("outcome", GAIN + 0.01 * random.Random(sys.argv[1]).random())
+"""
+
+COMPARE = """
+import sys
+
+sys.path.insert(0, "src")
+from esper_ab import compare_training
+from lander.train import train
+
+states = {"base": "v1", "head": "."}
+compare_training(train, {"base": {}, "head": {}}, margin=1, seeds=2, devices=["cpu:0"], code=states, name="done")
 """
 
 
@@ -125,3 +138,22 @@ def test_folders_outside_any_repository_may_be_states(repository, tmp_path):
     ended = launched(repository, *words, "--seeds", "2")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert outcomes(repository) == {"base": {1}, "other": {16}}
+
+
+def test_one_run_is_trained_again_by_the_command_in_its_settings_file(repository):
+    repository.write({"src/lander/physics.py": "GAIN = 4.0\n"})
+    words = (COMMAND, "--higher", "outcome", "--code", "base=v1", "--code", "head=.", "--seeds", "2")
+    assert launched(repository, *words).returncode == 0
+    done = repository.top / "experiments" / "done"
+    line = (done / "runs" / "head-1" / "config.toml").read_text(encoding="utf-8").partition("\n")[0]
+    _, *again = shlex.split(line.partition("To train it again: ")[2])
+    ended = esper_ab(*again, "--quiet", "--output-dir", str(repository.top / "experiments"), folder=done)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert outcomes(repository, "again") == {"head": {14}, "beside": {14}}
+
+
+def test_compare_training_takes_the_states_of_a_function(repository):
+    repository.write({"compare.py": COMPARE})
+    ended = python("compare.py", folder=repository.top)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert outcomes(repository) == {"base": {1}, "head": {13}}
