@@ -47,7 +47,7 @@ def as_plain_numbers(name: str, cells: list[str], *, comma_is_decimal: bool) -> 
     return cells_read, f"Column {name}: {cells[first_place].strip()} is read as {number_words}."
 
 
-def _with_point(cell: str) -> str:
+def _replace_comma(cell: str) -> str:
     """Return a number with a decimal comma as one with a decimal point; others as they are."""
     if "," in cell:
         return _GROUPING.sub("", cell).replace(",", ".")
@@ -60,7 +60,7 @@ def _plain(cells: Sequence[str], *, comma_is_decimal: bool) -> list[str] | None:
     if all(_PLAIN.fullmatch(cell) for cell in cells if "," not in cell):
         decimal = all(map(_DECIMAL_COMMA.fullmatch, cells_with_comma))
         if decimal and (comma_is_decimal or not all(map(_ONLY_THOUSANDS.fullmatch, cells_with_comma))):
-            return [_with_point(cell) for cell in cells]
+            return [_replace_comma(cell) for cell in cells]
         if all(map(_THOUSANDS.fullmatch, cells_with_comma)) and any("." in cell for cell in cells_with_comma):
             return [cell.replace(",", "") for cell in cells]
         if not cells_with_comma:

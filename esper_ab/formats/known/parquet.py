@@ -28,7 +28,7 @@ def _recognises(file: Path, head: bytes) -> bool:
 def _read(file: Path) -> list[SourceTable]:
     import duckdb
 
-    path = "".join(map(_without_meaning, str(file)))
+    path = "".join(map(_escape_sign, str(file)))
     try:
         with duckdb.connect() as connection:
             connection.execute(_LIMITS)
@@ -75,7 +75,7 @@ def _cells(values: Any) -> Cells:
     return texts
 
 
-def _without_meaning(sign: str) -> str:
+def _escape_sign(sign: str) -> str:
     """Return a character of a path as DuckDB reads it: in brackets if it has a meaning in patterns."""
     if sign in _GLOB:
         return f"[{sign}]"

@@ -148,13 +148,6 @@ def rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, 
             refuse_impossible((run.outcome.value,), measure)
 
         tried = try_other_groups(groups, attempt, at_once(pins_of(question), question.threads))
-    sources = {run.outcome.source for run in runs}
-    common_source = ""
-    if len(sources) == 1:
-        (common_source,) = sources
-    resumption: Resumption = "anew"
-    if RESUME in placeholders(question.reference):
-        resumption = "untried"
     return TrainerFacts(
         settings=question.groups,
         root=question.directory,
@@ -164,9 +157,9 @@ def rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, 
         ends_idle=question.ends_idle,
         repeats=relative_difference(_numbers(repeats, name), name) == 0.0,
         outcome_repeats=outcome_repeats(_numbers(repeats, name), name),
-        resumption=resumption,
+        resumption=_resumption(question),
         shortened=text_of(question.rehearsal),
-        source=common_source,
+        source=_common_source(runs),
         found=runs[0].outcome.words,
         interpreter=other_interpreter(question.reference, users_shell.current()),
         point_s=runs[0].took_s,
@@ -175,6 +168,21 @@ def rehearse_command(question: TrainerQuestion, measure: Measure, doing: Doing, 
         ended_early=tried.ended_early,
         not_started=tried.not_started,
     )
+
+
+def _resumption(question: TrainerQuestion) -> Resumption:
+    """Return how the command continues, which the rehearsal does not try."""
+    if RESUME in placeholders(question.reference):
+        return "untried"
+    return "anew"
+
+
+def _common_source(runs: Sequence[_CommandRun]) -> str:
+    """Return where the outcomes of all runs were read; "" if that differs."""
+    sources = {run.outcome.source for run in runs}
+    if len(sources) == 1:
+        return sources.pop()
+    return ""
 
 
 def _seeds_and_repeats(command: _Command, measure: Measure) -> tuple[list[_CommandRun], list[_CommandRun]]:
