@@ -63,6 +63,15 @@ def kind_of_task(task: str) -> str:
     return GYMNASIUM
 
 
+def may_be_function(task: str) -> bool:
+    """Whether a task may be a user's function, `path/env.py:make` or `module:make`.
+
+    It is none if it is of a kind that its name begins with. A module may be called trainer, because no task that users
+    write begins with that kind.
+    """
+    return kind_of_task(task) in (GYMNASIUM, TRAINER) and not task.startswith(GYM_PREFIX)
+
+
 def is_own_outcome(outcome: str) -> bool:
     """Whether a Gymnasium task's outcome is a user's function, which may read a whole episode."""
     return bool(outcome) and not outcome.startswith(INFO_PREFIX)

@@ -16,8 +16,7 @@ from msgspec import Meta
 
 from esper_ab.contracts.code_state import is_folder
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.kinds_of_task import GYM_PREFIX, GYMNASIUM, INFO_PREFIX, kind_of_task
-from esper_ab.contracts.kinds_of_task import TRAINER as KIND_OF_TRAINERS
+from esper_ab.contracts.kinds_of_task import GYM_PREFIX, INFO_PREFIX, may_be_function
 from esper_ab.contracts.measures import PRINTABLE_WORDS
 from esper_ab.contracts.plain_values import describe_value, expected_instead
 from esper_ab.contracts.trainer import is_command, is_function, names_placeholder
@@ -28,7 +27,6 @@ from esper_ab.settings.schema import FIELDS, PARAM, TRAINER, Field
 
 TOO_MANY_DIGITS = "a whole number has too many digits"  # Python refuses to parse thousands of digits
 _NO_FUNCTIONS = (GYM_PREFIX, INFO_PREFIX)  # prefixes of names with a colon that are not functions
-_KINDS_WITH_FUNCTIONS = (GYMNASIUM, KIND_OF_TRAINERS)  # a module may be called trainer; no task is
 _SHOWN_CHARS = 60  # of a value, in a message
 
 
@@ -168,7 +166,7 @@ def _resolve_path(value: Any, names: str, folder: Path) -> Any:
     """
     if names == "code":
         return tuple(_resolve_state(entry, folder) for entry in value)
-    if names == "task" and kind_of_task(value) in _KINDS_WITH_FUNCTIONS and not value.startswith(GYM_PREFIX):
+    if names == "task" and may_be_function(value):
         return _resolve_function(value, folder)
     if names == "function" and not value.startswith(_NO_FUNCTIONS):
         return _resolve_function(value, folder)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from esper_ab.contracts.kinds_of_task import GROWTH, GYMNASIUM, TRAINER, kind_of_task, kinds, of_kind
+from esper_ab.contracts.kinds_of_task import GROWTH, GYMNASIUM, TRAINER, kind_of_task, kinds, may_be_function, of_kind
 from esper_ab.plan.kind import EstimateKind, NotesKind
 from esper_ab.settings.kind import SettingsKind
 
@@ -18,6 +18,20 @@ from esper_ab.settings.kind import SettingsKind
 )
 def test_the_name_of_a_task_determines_its_kind(kind: str, tasks: tuple[str, ...]) -> None:
     assert [kind_of_task(task) for task in tasks] == [kind] * len(tasks)
+
+
+@pytest.mark.parametrize(
+    ("task", "is_function"),
+    [
+        ("/a/env.py:make", True),
+        ("a.b:make", True),
+        ("trainer:make", True),
+        ("gym:CartPole-v1", False),
+        ("digits", False),
+    ],
+)
+def test_a_task_is_a_function_unless_its_name_says_its_kind(task: str, is_function: bool) -> None:
+    assert may_be_function(task) == is_function
 
 
 @pytest.mark.parametrize("name", kinds())
