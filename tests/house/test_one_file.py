@@ -37,7 +37,7 @@ from esper_ab.report.text import render_text
 from esper_ab.report.verdict_json import render_verdict
 
 found = content(fold(planted_effect()))
-print(json.dumps([render_text(experiment_report(found), whole=True), json.loads(render_verdict(found))]))
+print(json.dumps([render_text(experiment_report(found), in_full=True), json.loads(render_verdict(found))]))
 """
 
 
