@@ -173,7 +173,8 @@ def _pooled_design(
     designs = [item.history.design for item in experiments]
     design = designs[0]
     replicates = len(collected_runs.replicates)
-    common = {"comparisons": (contrast,), "early_stop": True, "futility": None}
+    # The variance of one comparison has nothing to be moderated with.
+    common = {"comparisons": (contrast,), "early_stop": True, "futility": None, "variances": UNSET}
     if any(planned_design.anytime_after is not None for planned_design in designs):
         evidence = max(planned_design.evidence for planned_design in designs) * shares
         return msgspec.structs.replace(

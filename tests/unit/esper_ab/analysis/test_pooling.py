@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from support.journals.replications import ALIKE, APART, SWAPPED, experiment, source, stopped_early
+from support.journals.synthetic import Shape
 
 from esper_ab.analysis.analyse import analyse
 from esper_ab.analysis.pooling import JoinedExperiment, pool
@@ -110,3 +111,14 @@ def test_guardrails_are_tested_over_all_pairs_at_the_pooled_bound():
     assert comparison.design.guards.nominal_p == (0.0125,)
     assert [result.result for result in comparison.guardrails] == ["holds", "holds"]
     assert comparison.verdict is Verdict.BETTER
+
+
+def test_the_variance_of_a_pooled_comparison_is_its_own():
+    groups = {**APART, "sparse": Shape(mode="sparse")}
+    whole = experiment(1, groups=groups, settings={"variances": "moderated"})
+    histories = [fold(replace(whole, rng_seed=rng_seed).events()) for rng_seed in (1, 2)]
+    assert histories[0].design.prior_df > 0
+    names = {name: name for name in groups}
+    experiments = [JoinedExperiment(name="", history=history, names=names) for history in histories]
+    answers = pool(experiments, histories[0].design.comparisons)
+    assert {answer.comparison.design.prior_df for answer in answers} == {0}
