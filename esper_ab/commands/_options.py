@@ -112,26 +112,12 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             type=float,
         ),
         "claim": takes(
-            "difference|not-worse",
-            "What to show. not-worse: that each group is not worse than --control by the margin or more; a one-sided "
-            "question, which ends as soon as that is shown. [default: difference]",
+            "difference|not-worse", "What to show; not-worse: than --control, one-sided. [default: difference]"
         ),
         "guardrail": takes(
-            "DIRECTION NAME margin SIZE",
-            "A further measure that must not get worse by SIZE, in its unit or in %, as in 'lower wall_s margin 10%'. "
-            "Tested after the claim, in the order given. Repeatable.",
+            "'lower|higher NAME margin SIZE[%]'",
+            "A measure that must not get worse by SIZE, tested after the claim, as 'lower wall_s margin 10%'. Repeatable.",
             multiple=True,
-        ),
-        "variances": takes(
-            "own|moderated",
-            "moderated: with three groups or more, the variance of each comparison is shrunk to the mean of all. "
-            "[default: own]",
-        ),
-        "shape": takes(
-            "same|any",
-            "any: claims must hold whatever the distributions of the groups, also with rare failures in one of them; "
-            "this needs the range of outcomes and many more seeds. [default: same, which assumes that they have one "
-            "shape]",
         ),
         "control": takes("NAME", "Compare all other groups with this one. [default: all pairs]"),
         "untested": takes("A,B,…", "Groups to measure without comparing them."),
