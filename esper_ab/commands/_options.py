@@ -116,7 +116,7 @@ _SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
         ),
         "guardrail": takes(
             "'lower|higher NAME margin SIZE[%]'",
-            "A measure that must not get worse by SIZE, tested after the claim, as 'lower wall_s margin 10%'. Repeatable.",
+            "A measure that must not get worse, tested after the claim, as 'lower wall_s margin 10%'. Repeatable.",
             multiple=True,
         ),
         "control": takes("NAME", "Compare all other groups with this one. [default: all pairs]"),
