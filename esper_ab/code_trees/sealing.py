@@ -107,7 +107,8 @@ class _Sealing:
             raise UsageError(_named(group, state_text), f": {_no_commit(repository, state_text, self.working_folder)}")
         inside = _inside(self.working_folder, repository.top)
         described = self._described(group, state_text, repository.top, inside, (self._parent_if_ours(commit), commit))
-        if commit != repository.commit_of("HEAD"):
+        is_exact = state_text == commit  # as in the experiment file of a plan, which is repeated as it was
+        if is_exact or commit != repository.commit_of("HEAD"):
             return described
         changes = repository.git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no")
         return msgspec.structs.replace(described, left_out=changes.count(b"\0"))

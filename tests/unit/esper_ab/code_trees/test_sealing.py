@@ -142,6 +142,14 @@ def test_uncommitted_changes_that_the_commit_checked_out_leaves_out_are_counted(
     assert [state.left_out for state in states] == [0, 1]
 
 
+def test_no_change_is_left_out_of_a_commit_that_is_named_by_its_whole_hash(repository):
+    """An experiment file names commits so; who repeats it wants the same code again."""
+    repository.write({"train.py": "three"})
+    (named,) = seal({"head": "HEAD"}, repository.top, None, []).states
+    (exact,) = seal({"head": named.commit}, repository.top, None, []).states
+    assert (exact.commit, exact.left_out) == (named.commit, 0)
+
+
 def test_the_temporary_folder_is_removed_with_the_states(repository):
     sealed = seal({"head": "main"}, repository.top, None, [])
     folder = sealed.store.folder
