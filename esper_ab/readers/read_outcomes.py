@@ -103,7 +103,7 @@ def _add_outcome(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return `names` with the outcome, and a sentence on it, if no name tells the outcome but one column fits."""
     names_rows = not {*roles}.isdisjoint((*PAIR_COLUMNS, "run", "item")) or any(map(names_items, table.columns))
-    if "outcome" in roles or "group" not in roles or not names_rows:
+    if "outcome" in names or "outcome" in roles or "group" not in roles or not names_rows:
         return names, ()
     likely_columns = fitting(table.outcomes or candidates(table.columns, [*roles.values()]))
     if not table.outcomes and len(likely_columns) != 1:
