@@ -98,7 +98,7 @@ SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "What is compared, and by which rule": {
         "max": takes("N", "Largest number of seeds, with --seeds auto.", type=AT_LEAST_1),
-        "looks": takes("N,N,…", "Numbers of seeds at the interim looks. [default: 10,14,20 for 20; one look below 16]"),
+        "looks": takes("N,N,…", "Numbers of seeds at the interim looks. [default: 14,20 for 20; one look below 16]"),
         "no_early_stop": switched("Keep training after a comparison is decided."),
         "futility": takes(
             "POWER",

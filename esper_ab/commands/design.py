@@ -42,7 +42,7 @@ from esper_ab.contracts.shell_command import typeable
     default=0,
 )
 @external_options(*RULE, "shape", "best")
-@valued("--looks", "N,N,…", "Numbers of seeds at the interim looks. [default: 10,14,20 for 20; one look below 16]")
+@valued("--looks", "N,N,…", "Numbers of seeds at the interim looks. [default: 14,20 for 20; one look below 16]")
 @switch("--no-early-stop", "Keep running after a comparison is decided.")
 @valued(
     "--futility",

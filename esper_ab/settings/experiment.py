@@ -159,6 +159,8 @@ class ResolvedExperiment(ExperimentSettings, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.trainer:
             check_reference(self.trainer)
+        if self.code and {*self.states_of_code} != {group.name for group in self.groups}:
+            raise ValueError("code: expected one state for each group")
 
     @property
     def task_title(self) -> str:

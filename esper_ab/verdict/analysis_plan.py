@@ -210,7 +210,11 @@ def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
         return
     if not LEAST_KEPT <= rule.futility < 1.0:
         raise UsageError(SettingName("futility", rule.futility), f": expected {LEAST_KEPT} to below 1; 0 turns it off")
-    if not rule.early_stop or len(rule.looks or default_looks(replicates)) == 1:
+    if not rule.early_stop:
+        raise UsageError(
+            SettingName("futility", rule.futility), " stops comparisons early, but early stopping is off; choose one"
+        )
+    if len(rule.looks or default_looks(replicates)) == 1:
         raise UsageError(
             SettingName("futility", rule.futility),
             f" needs interim looks at which a comparison may stop; use at least {SEVERAL_LOOKS_FROM} seeds, or set ",

@@ -10,6 +10,7 @@ import numpy as np
 from support.outcomes.compared_designs import A, B, compared, design, lost, pairs_of
 
 from esper_ab.design.design import Boundary, Design, Futility, extended
+from esper_ab.design.non_inferiority import NonInferiority
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import Data, Samples
 from esper_ab.verdict.comparison import Comparison
@@ -106,6 +107,7 @@ def _unpaired(rng: np.random.Generator, rule: Design) -> Comparison:
         futility=None,
         boundaries=_planned((20,), 1).boundaries,
         comparisons=rule.comparisons[:1],
+        not_worse=msgspec.UNSET,
     )
     return _compared(rng, rule, Samples(a=60.0 + d, b=60.0 + b), 26)
 
@@ -134,7 +136,9 @@ def _design(rng: np.random.Generator) -> Design:
         adjusted=is_adjusted,
         positions_matter=is_adjusted or has_positions,
     )
-    kind = str(rng.choice(["looks", "looks", "extended", "open-ended"]))
+    kind = str(rng.choice(["looks", "looks", "not worse", "extended", "open-ended"]))
+    if kind == "not worse":
+        return msgspec.structs.replace(rule, not_worse=NonInferiority(nominal_p=_NOMINAL[looks]))
     if kind == "open-ended":
         return msgspec.structs.replace(rule, looks=(), boundaries=(), anytime_after=0)
     if is_early and len(looks) > 1 and stops:
