@@ -79,6 +79,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     futile: bool = False  # nothing else was decided, and the futility interval lies inside +-margin
     not_worse: NotWorse | UnsetType = UNSET  # in a plan that claims it; left out of others
     prior: PriorVariance | UnsetType = UNSET  # of a moderated t; UNSET: the test has the comparison's own variance
+    # Of the evidence for any shape; unset: no claim needs it. All intervals above contain those of this evidence, too.
+    shape: ShapeIntervals | UnsetType = UNSET
 
     @property
     def non_inferiority(self) -> NotWorse | None:
@@ -89,9 +91,6 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     def shows_not_worse(self) -> bool:
         """True if this look shows that a is not worse by the margin or more."""
         return self.non_inferiority is not None and self.non_inferiority.shown
-
-    # Of the evidence for any shape; unset: no claim needs it. All intervals above contain those of this evidence, too.
-    shape: ShapeIntervals | UnsetType = UNSET
 
     @property
     def any_shape(self) -> Interval:
