@@ -35,7 +35,7 @@ def check_design(experiment: ExperimentSettings) -> None:
     if experiment.claim != "difference" or experiment.guardrails:
         _check_one_sided(experiment, [name for name in names if name not in experiment.untested])
     if experiment.futility:
-        _check_futility(experiment)
+        _check_futility_of_experiment(experiment)
     if experiment.variances == "moderated":
         _check_moderated(experiment)
 
@@ -94,24 +94,40 @@ def check_looks(looks: tuple[int, ...], replicates: int, claim: Claim = "differe
         raise UsageError(SettingName("looks", looks[0]), f": the first look needs at least {LEAST_PAIRS} seeds")
 
 
-def _check_futility(experiment: ExperimentSettings) -> None:
-    """Raise UsageError if the power is invalid or the plan has no look at which to stop for futility."""
-    asked_setting = SettingName("futility", experiment.futility)
-    if experiment.futility < LEAST_KEPT:
+def check_futility(futility: float, *, seeds: int, looks: tuple[int, ...], early_stop: bool) -> None:
+    """Raise UsageError if the power is invalid or the plan has no look at which to stop for futility.
+
+    `looks`: numbers of seeds at which the plan looks.
+    """
+    asked_setting = SettingName("futility", futility)
+    if not LEAST_KEPT <= futility < 1.0:
         raise UsageError(
             asked_setting, f": the power to keep must be at least {LEAST_KEPT} and below 1, or 0 to turn it off"
         )
-    if experiment.open_ended:
-        raise UsageError(asked_setting, " needs a fixed number of seeds, because without a maximum no look is planned")
-    if not experiment.early_stop:
+    if not early_stop:
         raise UsageError(asked_setting, " stops comparisons early, but early stopping is off; choose one")
-    if len(looks_of(experiment)) == 1:
+    if len(looks) == 1:
         raise UsageError(
             asked_setting,
-            f": a plan of {counted(experiment.seeds, 'seed')} has a single look, so nothing can "
+            f": a plan of {counted(seeds, 'seed')} has a single look, so nothing can "
             f"stop early; use at least {SEVERAL_LOOKS_FROM} seeds, or set ",
             SettingName("looks"),
         )
+
+
+def _check_futility_of_experiment(experiment: ExperimentSettings) -> None:
+    """Raise UsageError if the plan has no maximum, or as `check_futility` does."""
+    if experiment.open_ended:
+        raise UsageError(
+            SettingName("futility", experiment.futility),
+            " needs a fixed number of seeds, because without a maximum no look is planned",
+        )
+    check_futility(
+        experiment.futility,
+        seeds=experiment.seeds,
+        looks=looks_of(experiment),
+        early_stop=experiment.early_stop,
+    )
 
 
 def _check_moderated(experiment: ExperimentSettings) -> None:

@@ -18,9 +18,8 @@ from msgspec import UNSET, UnsetType
 from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.settings import Settings, Variances
-from esper_ab.design.check import LEAST_KEPT, check_looks, check_variances
+from esper_ab.design.check import check_futility, check_looks, check_variances
 from esper_ab.design.design import (
-    SEVERAL_LOOKS_FROM,
     Boundary,
     Contrast,
     Design,
@@ -206,17 +205,6 @@ def _check_rule(groups: Sequence[str], replicates: int, rule: Rule) -> None:
         looks=rule.looks,
         futility=rule.futility,
     )
-    if not rule.futility:
-        return
-    if not LEAST_KEPT <= rule.futility < 1.0:
-        raise UsageError(SettingName("futility", rule.futility), f": expected {LEAST_KEPT} to below 1; 0 turns it off")
-    if not rule.early_stop:
-        raise UsageError(
-            SettingName("futility", rule.futility), " stops comparisons early, but early stopping is off; choose one"
-        )
-    if len(rule.looks or default_looks(replicates)) == 1:
-        raise UsageError(
-            SettingName("futility", rule.futility),
-            f" needs interim looks at which a comparison may stop; use at least {SEVERAL_LOOKS_FROM} seeds, or set ",
-            SettingName("looks"),
-        )
+    if rule.futility:
+        looks = rule.looks or default_looks(replicates)
+        check_futility(rule.futility, seeds=replicates, looks=looks, early_stop=rule.early_stop)
