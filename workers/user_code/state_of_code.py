@@ -1,7 +1,7 @@
 """Makes this process work in the files of one state of a user's code, for trainers that run in our own process.
 
-The state's folder becomes the working directory, and its modules come before everything that is installed. What was
-imported from the previous state is unloaded. Threads share all this, so such a process trains one run at a time.
+The process changes to the folder of the state and imports modules from there first, before installed packages. Modules
+of the previous state are unloaded. Threads share folder and modules, so such a process trains one run at a time.
 """
 
 from __future__ import annotations
