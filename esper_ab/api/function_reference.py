@@ -19,24 +19,24 @@ _SHOWN_CHARS = 60
 _HASH_CHARS = 12
 
 
-def reference_of(function: object, output_dir: Path) -> str:
-    """Return FILE:NAME of a function.
+def reference_of(function: object, output_dir: Path, caller: str) -> str:
+    """Return FILE:NAME of a function; `caller`, for messages, is the function of ours that it was given to.
 
     The source of a function of a notebook, or one inside another function, is written to a file below `output_dir`.
     Raises UsageError, with one line, for anything that a new process could not call.
     """
     if not inspect.isfunction(function):
-        raise UsageError(f"compare_training: {_no_function(function)}")
+        raise UsageError(f"{caller}: {_no_function(function)}")
     name = function.__name__
     if name == "<lambda>":
         raise UsageError(
-            "compare_training: a lambda cannot be sent to other processes; define the function by def, with a name"
+            f"{caller}: a lambda cannot be sent to other processes; define the function by def, with a name"
         )
     code = inspect.unwrap(function).__code__
     if enclosed_names := code.co_freevars:
         settings_words = "it a setting" if len(enclosed_names) == 1 else "them settings"
         raise UsageError(
-            f"compare_training: {name} uses {listed(enclosed_names)} of the function around it, which cannot be sent "
+            f"{caller}: {name} uses {listed(enclosed_names)} of the function around it, which cannot be sent "
             f"to other processes; make {settings_words} of the groups"
         )
     module = sys.modules.get(function.__module__)
@@ -44,7 +44,7 @@ def reference_of(function: object, output_dir: Path) -> str:
     typed = module is sys.modules["__main__"] and Path(code.co_filename).name != file.name  # in a notebook, after %run
     if getattr(module, name, None) is function and file.suffix == ".py" and not typed:
         return f"{file.resolve()}:{name}"
-    text = source_with_globals(function)
+    text = source_with_globals(function, caller)
     digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARS]
     place = f"{FOLDER}/{digest}/{name}.py"
     try:

@@ -16,19 +16,22 @@ from esper_ab.api.setting_names import plain
 from esper_ab.api.typed_source import source_of
 from esper_ab.contracts.errors import UsageError
 
-_HEADER = '"""Written by esper_ab.compare_training, because this function is in no file that can be imported."""'
+_HEADER = '"""Written by esper_ab.{caller}, because this function is in no file that can be imported."""'
 _FUTURE = "from __future__ import annotations"
 _PLAIN = (bool, int, str, bytes, type(None))
 _INSTALLED = {"site-packages", "dist-packages"}
 _LONGEST = 10_000  # characters of a constant
 
 
-def source_with_globals(function: Callable[..., Any]) -> str:
-    """Return the text of a file that defines `function`; UsageError, with one line, if that is not possible."""
-    collection = _Collected(function)
+def source_with_globals(function: Callable[..., Any], caller: str) -> str:
+    """Return the text of a file that defines `function`; UsageError, with one line, if that is not possible.
+
+    `caller`: as in `reference_of`.
+    """
+    collection = _Collected(function, caller)
     collection.define(function.__name__, function)
     folders = [entry for entry in sys.path if _is_users(entry)]
-    lines = [_HEADER, "", _FUTURE, "", "import sys", *sorted(collection.imports), ""]
+    lines = [_HEADER.format(caller=caller), "", _FUTURE, "", "import sys", *sorted(collection.imports), ""]
     if folders:
         lines.append(f"sys.path += [folder for folder in {folders!r} if folder not in sys.path]")
     return "\n".join([*lines, *collection.constants, *(f"\n\n{text}" for text in collection.definitions.values())])
@@ -45,11 +48,12 @@ def _is_users(entry: str) -> bool:
 class _Collected:
     """Imports, constants and definitions on which a function depends."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], caller: str) -> None:
         self.imports = set[str]()
         self.constants: list[str] = []
         self.definitions: dict[str, str] = {}  # by name, those that others use first
         self._function = function
+        self._caller = caller
         self._own = ("__main__", function.__module__)  # modules that no other process can import
         self._begun = set[str]()
 
@@ -60,7 +64,7 @@ class _Collected:
             text = source_of(value)
         except (OSError, TypeError):
             raise UsageError(
-                f"compare_training: the source of {value.__name__} cannot be read, because it was typed at a prompt or "
+                f"{self._caller}: the source of {value.__name__} cannot be read, because it was typed at a prompt or "
                 "piped into Python; save it in a file"
             ) from None
         namespace = inspect.unwrap(self._function).__globals__
@@ -90,7 +94,7 @@ class _Collected:
             self.imports.add(f"from {module} import {own_name} as {name}")
             return
         raise UsageError(
-            f"compare_training: {self._function.__name__} uses {name!r}, a {type(value).__name__}, which cannot be "
+            f"{self._caller}: {self._function.__name__} uses {name!r}, a {type(value).__name__}, which cannot be "
             "sent to other processes; make it inside the function, or put both into a module and import the function"
         )
 

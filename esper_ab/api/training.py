@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Unpack, get_type_hints
 
 from esper_ab.api.arguments import arguments, path_of
-from esper_ab.api.function_reference import reference_of
-from esper_ab.api.requested import DeclaredExperiment
 from esper_ab.api.results import Results
 from esper_ab.api.running import RunArguments, run_declared
-from esper_ab.api.setting_names import plain
 from esper_ab.api.spelling import in_python, spelled
+from esper_ab.api.training_declaration import EXPECTED_GROUPS, NAMES, declare_training
 from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.outcome_window import OutcomeOver
 from esper_ab.contracts.settings import Variances
 from esper_ab.contracts.wording import did_you_mean
-from esper_ab.settings.assignments import Assignment
-from esper_ab.settings.schema import CODE, TRAINER
-from esper_ab.settings.settings_file import FileSettings
 
 _FEWEST_GROUPS = 2
-_KEYS = {"threads": "arithmetic.threads"}  # arguments whose settings have another name
-_NAMES = {  # of settings in messages, where they differ
-    "max_parallel": "max_parallel_runs",
-    "outcome_better": "higher or lower",
-}
 _DECISIONS = ("margin", "higher", "lower", "seeds")
 
 
@@ -87,20 +77,18 @@ def compare_training(
     progress = given_options.pop("progress")
     run_options = {name: given_options.pop(name) for name in get_type_hints(RunArguments) if name in given_options}
     run_arguments = arguments("compare_training", run_options, RunArguments)
-    tables = dict(_tables(groups))
+    _check_groups(groups)
     settings = {
-        "control": next(iter(tables)),
+        "control": next(iter(groups)),
         "seeds": seeds,
         "margin": margin,
         **given_options,
         **_direction(higher, lower),
     }
-    settings["trainer"] = reference_of(train, output_dir)
-    file = FileSettings(folder=Path.cwd(), common=tuple(_common(settings)), tables=tables)
-    declaration = DeclaredExperiment(file=file, names=_NAMES)
+    declaration = declare_training("compare_training", train, groups, settings, output_dir)
     if progress is None:
         progress = run_arguments.get("verbose", False) or _is_seen()
-    with spelled(in_python(_NAMES)):
+    with spelled(in_python(NAMES)):
         return run_declared("compare_training", declaration, output_dir, run_arguments, is_watched=bool(progress))
 
 
@@ -123,48 +111,10 @@ def _direction(higher: str | None, lower: str | None) -> dict[str, str]:
     return {"outcome": higher, "outcome_better": "higher"} if higher else {}
 
 
-def _tables(groups: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, tuple[Assignment, ...]]]:
-    """Yield the name and the settings of each group; UsageError unless both are such."""
-    expected = 'expected settings of two groups or more, as in {"low": {"lr": 3e-4}, "high": {"lr": 1e-3}}'
+def _check_groups(groups: object) -> None:
+    """Raise UsageError unless `groups` has settings of two groups or more."""
     if not isinstance(groups, Mapping) or len(groups) < _FEWEST_GROUPS:
-        raise UsageError(f"compare_training: {expected}, not {groups!r}")
-    for name, settings in groups.items():
-        if not isinstance(name, str) or not isinstance(settings, Mapping):
-            raise UsageError(f"compare_training: {expected}, not {name!r}: {settings!r}")
-        yield name, tuple(_own(name, settings))
-
-
-def _own(group: str, settings: Mapping[str, Any]) -> Iterator[Assignment]:
-    for key, value in settings.items():
-        origin = f"group {group!r}: {key}"
-        if not isinstance(key, str) or not key.isidentifier():
-            raise UsageError(f"{origin}: a setting is named like a parameter of the function, not {key!r}")
-        yield Assignment(f"{TRAINER}{key}", plain(value), origin, Path.cwd(), is_text=False)
-
-
-def _common(settings: Mapping[str, Any]) -> Iterator[Assignment]:
-    for name, value in settings.items():
-        if name == "rehearsal":
-            if not isinstance(value, Mapping):
-                raise UsageError(
-                    f"compare_training: rehearsal: expected settings, as in {{'steps': 100}}, not {value!r}"
-                )
-            value = [f"{key}={part}" for key, part in value.items()]
-        if name == "code":
-            yield from _code(value)
-            continue
-        yield Assignment(_KEYS.get(name, name), plain(value), f"compare_training: {name}", Path.cwd(), is_text=False)
-
-
-def _code(states: Any) -> Iterator[Assignment]:
-    """Yield the state of each group as a setting; UsageError unless `states` has the names of groups."""
-    if not isinstance(states, Mapping) or not all(isinstance(name, str) for name in states):
-        raise UsageError(
-            f'compare_training: code: expected the state of each group, as in {{"base": "main", "head": "."}}, '
-            f"not {states!r}"
-        )
-    for name, state in states.items():
-        yield Assignment(f"{CODE}.{name}", plain(state), f"compare_training: code[{name!r}]", Path.cwd(), is_text=False)
+        raise UsageError(f"compare_training: {EXPECTED_GROUPS}, not {groups!r}")
 
 
 def _is_seen() -> bool:

@@ -10,7 +10,7 @@ from esper_ab.contracts.errors import UsageError
 
 def text_of(*cells: str) -> str:
     """Return the text of a file for `train`, which the last cell defines."""
-    return source_with_globals(executed(*cells)["train"])
+    return source_with_globals(executed(*cells)["train"], "compare_training")
 
 
 def called(text: str, *arguments: Any) -> Any:
@@ -90,4 +90,4 @@ def test_a_function_without_a_source_is_refused() -> None:
     with pytest.raises(
         UsageError, match="the source of train cannot be read, because it was typed at a prompt or piped"
     ):
-        source_with_globals(namespace["train"])
+        source_with_globals(namespace["train"], "compare_training")
