@@ -7,7 +7,7 @@ main module (contracts/own_packages.py). It can also be called in notebooks and 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, Unpack
@@ -23,7 +23,7 @@ from esper_ab.api.requested import DeclaredExperiment, parse_declaration
 from esper_ab.api.results import Results, early_end
 from esper_ab.api.spelling import in_python, spelled
 from esper_ab.campaign.answering import write_report
-from esper_ab.campaign.campaign import Campaign
+from esper_ab.campaign.campaign import Campaign, CampaignPlan
 from esper_ab.campaign.description import describe
 from esper_ab.campaign.directory import claim
 from esper_ab.campaign.launcher import make_launcher
@@ -126,10 +126,12 @@ def run_declared(
     options_by_name: Mapping[str, Any],
     *,
     is_watched: bool,
+    check_plan: Callable[[CampaignPlan], object] | None = None,
 ) -> Results:
     """Plan and run an experiment, and return its results.
 
-    `function`: the name of the caller's, for messages; `options_by_name` has its other arguments by name.
+    `function`: the name of the caller's, for messages; `options_by_name` has its other arguments by name. `check_plan`
+    may raise UsageError before anything starts.
     """
     failure: EsperError | None = None
     launcher = make_launcher(_asked_launcher(options_by_name))
@@ -143,6 +145,8 @@ def run_declared(
     )
     with interruptible(f"{function} was interrupted before the first run; nothing was recorded"):
         plan = plan_campaign(campaign, launcher)
+    if check_plan is not None:
+        check_plan(plan)
     if options_by_name.get("verbose", False):
         click.echo(typeable(describe(plan)))
     with claim(plan) as claimed_plan:

@@ -31,11 +31,13 @@ def declare_training(
 ) -> DeclaredExperiment:
     """Declare the runs of `train` with the settings of each of `groups`, and with `settings` of the experiment.
 
-    `caller`, for messages, is the function of ours that they were given to. Raises UsageError for a function that other
-    processes could not call, and for groups and settings of the wrong form.
+    `train` is a function, or a command or FILE:NAME. `caller`, for messages, is the function of ours that they were
+    given to. Raises UsageError for a function that other processes could not call, and for groups and settings of the
+    wrong form.
     """
     tables = {name: tuple(_own(caller, name, group)) for name, group in groups.items()}
-    settings = {**settings, "trainer": reference_of(train, output_dir, caller)}
+    trainer = train if isinstance(train, str) else reference_of(train, output_dir, caller)
+    settings = {**settings, "trainer": trainer}
     file = FileSettings(folder=Path.cwd(), common=tuple(_common(caller, settings)), tables=tables)
     return DeclaredExperiment(file=file, names=NAMES)
 

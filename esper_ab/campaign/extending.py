@@ -61,3 +61,8 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
         decided_words = "every comparison is decided, or was stopped for futility"
         raise UsageError(f"{experiment_dir}: {decided_words}, so more seeds would decide nothing")
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)
+
+
+def further_seeds(history: History, replicates: int) -> Extension:
+    """Return the blocks to add to an experiment of one group, which has no looks, for `replicates` seeds in all."""
+    return extend(history.plan, history.design, history.replicates, replicates - history.replicates)

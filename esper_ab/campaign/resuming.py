@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.campaign.answering import parse_requirements, write_report
 from esper_ab.campaign.campaign import PriorResults
-from esper_ab.campaign.extending import Preview, extension, preview
+from esper_ab.campaign.extending import Preview, extension, further_seeds, preview
 from esper_ab.campaign.machines import Machines
 from esper_ab.campaign.observers import make_observers
 from esper_ab.campaign.part_planning import needed_bytes
@@ -29,6 +29,7 @@ from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
 from esper_ab.launchers import Launcher
+from esper_ab.plan.plan import Extension
 from esper_ab.readers.external_plan import read_plan
 from esper_ab.readers.joint_directory import PLAN_NAME, JointPart, is_joint, read_joint, refuse_joint
 from esper_ab.settings.kernel import check_kernel
@@ -106,6 +107,18 @@ def resume(
             write_report(folder)
 
 
+def add_seeds(experiment_dir: Path, launcher: Launcher, options: RunOptions, replicates: int) -> None:
+    """Train more runs of a finished experiment of one group, until it has `replicates` seeds."""
+    _continue_experiment(
+        experiment_dir,
+        load(experiment_dir).history,
+        launcher,
+        options,
+        make_extension=lambda history: further_seeds(history, replicates),
+        allow_changed_code=False,
+    )
+
+
 def _is_finished(folder: Path) -> bool:
     """Whether a part has begun and is finished."""
     return begun(folder) and load(folder).history.finished
@@ -118,6 +131,31 @@ def _resume_experiment(
     history = load(experiment_dir).history
     if replicates is None:
         experiment_run.check_resumable(experiment_dir, history, allow_changed_code=allow_changed_code)
+
+    def extended(current_history: History) -> Extension:
+        assert replicates is not None
+        return extension(experiment_dir, current_history, replicates)
+
+    _continue_experiment(
+        experiment_dir,
+        history,
+        launcher,
+        options,
+        None if replicates is None else extended,
+        allow_changed_code=allow_changed_code,
+    )
+
+
+def _continue_experiment(
+    experiment_dir: Path,
+    history: History,
+    launcher: Launcher,
+    options: RunOptions,
+    make_extension: Callable[[History], Extension] | None,
+    *,
+    allow_changed_code: bool,
+) -> None:
+    """Start workers for the remaining runs, or for those of the extension that `make_extension` returns."""
     try:
         check_no_links(experiment_dir, _WRITTEN_TO)
     except NotRegular as error:
@@ -129,14 +167,14 @@ def _resume_experiment(
     with reserved(launcher, lanes, devices), ExitStack() as stack:
         observers = make_observers(stack, experiment_dir, history.plan, history, watched=options.watched)
         observers += options.observers
-        if replicates is None:
+        if make_extension is None:
             experiment_run.resume(
                 experiment_dir, launcher, observers, options.limits, allow_changed_code=allow_changed_code
             )
         else:
             experiment_run.extend(
                 experiment_dir,
-                lambda current_history: extension(experiment_dir, current_history, replicates),
+                make_extension,
                 launcher,
                 observers,
                 options.limits,

@@ -1,0 +1,5 @@
+"""Assertions on training for tests, with an error rate: a trainer learns, or is not worse than another."""
+
+from esper_ab.testing.learning import assert_learns
+
+__all__ = ["assert_learns"]

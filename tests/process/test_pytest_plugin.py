@@ -1,0 +1,114 @@
+"""The assertions of `esper_ab.testing` in sessions of pytest of their own, on a project as people have them."""
+
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from support.processes.children import environment
+
+TRAINING = """
+from .noise import draw
+
+def train(seed, lr=0.1):
+    return 100 * lr + draw(seed)
+
+def falls_over(seed):
+    if seed % 5 == 0:
+        raise RuntimeError("no such robot")
+    return float(seed)
+"""
+NOISE = """
+import random
+
+def draw(seed):
+    return random.Random(seed).gauss(0, 1)
+"""
+TESTS = """
+from esper_ab.testing import assert_learns
+from ours.training import falls_over, train
+
+def test_learns():
+    assert_learns(train, above=3)
+
+def test_does_not_learn():
+    assert_learns(train, above=10, settings={"lr": 0.01}, seeds=6)
+
+def test_undecided():
+    assert_learns(train, below=10.2, seeds=6)
+
+def test_falls_over():
+    assert_learns(falls_over, above=3)
+
+def test_a_lambda():
+    assert_learns(lambda seed: seed, above=3)
+"""
+SETTINGS = """
+[tool.pytest.ini_options]
+pythonpath = ["src"]
+esper_ab_directory = "kept runs"
+"""
+PLUGIN = [] if entry_points(group="pytest11", name="esper_ab") else ["-p", "esper_ab.pytest_plugin.plugin"]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a package in src and a folder of tests."""
+    root = tmp_path / "a project"
+    for name, text in {
+        "src/ours/__init__.py": "",
+        "src/ours/training.py": TRAINING,
+        "src/ours/noise.py": NOISE,
+        "tests/test_training.py": TESTS,
+        "pyproject.toml": SETTINGS,
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def run_pytest(project: Path, *words: str) -> str:
+    """Return what pytest prints in a session of its own."""
+    plain_environment = {key: value for key, value in environment().items() if not key.startswith("PYTEST_")}
+    session = subprocess.run(
+        [sys.executable, "-m", "pytest", *PLUGIN, "-p", "no:cacheprovider", *words],
+        cwd=project,
+        env=plain_environment | {"COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert session.stderr == ""
+    return session.stdout
+
+
+def failure(output: str, test: str) -> list[str]:
+    """Return the lines of a failed test's report."""
+    lines = output.splitlines()
+    begin = next(place for place, line in enumerate(lines) if re.fullmatch(rf"_+ {test} _+", line))
+    end = next(place for place, line in enumerate(lines[begin + 1 :], begin + 1) if re.match(r"[_=]{4}", line))
+    return [line for line in lines[begin + 1 : end] if not line.startswith("[gw")]
+
+
+def test_assertions_in_two_processes_of_xdist_pass_and_fail_with_their_answers(project: Path) -> None:
+    output = run_pytest(project, "-n", "2")
+    assert "4 failed, 1 passed" in output
+    assert re.search(r"test_learns: The mean outcome of train is above 3: mean [\d.]+ of \d+ runs, 90 % int", output)
+    learns_not = failure(output, "test_does_not_learn")
+    assert re.match("The mean outcome of train is not above 10: mean .* of 6 runs, 90 % interval .*", learns_not[0])
+    assert learns_not[1].startswith("outcomes: ")
+    directory = re.fullmatch("report: .*esper.ab report '(.*)'", learns_not[2])
+    assert directory is not None
+    assert Path(directory[1]).parent == project / "kept runs" / "test-does-not-learn"
+    assert (Path(directory[1]) / "summary.txt").is_file()
+    assert failure(output, "test_undecided")[1].startswith("All 6 seeds are used; if mean and spread stay so (SD ")
+    assert "RuntimeError: no such robot (training.py, line " in "\n".join(failure(output, "test_falls_over"))
+    assert failure(output, "test_a_lambda") == [
+        "assert_learns: a lambda cannot be sent to other processes; define the function by def, with a name"
+    ]
+    assert "Traceback" not in output
+    assert sorted(os.listdir(project)) == ["kept runs", "pyproject.toml", "src", "tests"]

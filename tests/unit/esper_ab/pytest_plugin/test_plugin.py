@@ -1,0 +1,32 @@
+"""The plugin of pytest costs nothing where no assertion is used, and is declared as an entry point."""
+
+import tomllib
+from pathlib import Path
+
+from support.processes.children import python
+
+from esper_ab.pytest_plugin import plugin
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+def test_the_plugin_is_an_entry_point():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["entry-points"]["pytest11"] == {"esper_ab": plugin.__name__}
+
+
+def test_the_plugin_imports_no_library_and_nothing_of_the_package_but_the_session(tmp_path):
+    code = (
+        "import sys, pytest\n"
+        "before = set(sys.modules)\n"
+        "import esper_ab.pytest_plugin.plugin\n"
+        "print(*sorted(name for name in set(sys.modules) - before))"
+    )
+    names = python("-c", code, folder=tmp_path).stdout.split()
+    assert [name for name in names if name.startswith("esper_ab")] == [
+        "esper_ab",
+        "esper_ab.pytest_plugin",
+        "esper_ab.pytest_plugin.plugin",
+        "esper_ab.pytest_plugin.session",
+    ]
+    assert not {"numpy", "msgspec", "click", "torch"} & set(names)
