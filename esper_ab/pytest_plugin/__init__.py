@@ -1,1 +1,1 @@
-"""The plugin of pytest: where the assertions of `esper_ab.testing` keep their runs, and their answers in reports."""
+"""The plugin of pytest, for `esper_ab.testing`: folders of runs, and answers in reports."""

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from esper_ab.pytest_plugin.session import Session, begin, current, end
+from esper_ab.pytest_plugin.session import PytestSession, begin, current, end
 
 _PROPERTY = "esper_ab"  # of a test: the headline of an answer, which pytest-xdist passes on
-_KEY = pytest.StashKey[Session]()
+_KEY = pytest.StashKey[PytestSession]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Begin a session with the options."""
     directory = _folder_option(config, "directory")
     references = _folder_option(config, "references")
-    session = Session(directory=directory, references=str(references or ""))
+    session = PytestSession(directory=directory, references=str(references or ""))
     config.stash[_KEY] = session
     begin(session)
 

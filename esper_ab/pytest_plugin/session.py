@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 @dataclass
-class Session:
+class PytestSession:
     """The options of one session of pytest, and the answers of the test that runs."""
 
     directory: Path | None  # for the folders of experiments; None: pytest's temporary folder
@@ -17,19 +17,19 @@ class Session:
     note: Callable[[str, str], None] | None = None  # adds headline and text of an answer to the report of the test
 
 
-_sessions: list[Session] = []  # the last one is the current one: tests of plugins start sessions within sessions
+_sessions: list[PytestSession] = []  # the last one is the current one: tests of plugins start sessions within sessions
 
 
-def begin(session: Session) -> None:
+def begin(session: PytestSession) -> None:
     """Make `session` the current one."""
     _sessions.append(session)
 
 
-def end(session: Session) -> None:
+def end(session: PytestSession) -> None:
     """Go back to the session before `session`."""
     _sessions.remove(session)
 
 
-def current() -> Session | None:
+def current() -> PytestSession | None:
     """Return the current session; None outside pytest, or without the plugin."""
     return _sessions[-1] if _sessions else None

@@ -46,12 +46,12 @@ def mean_and_bar(
     values = floats(outcomes)
     mean = float(values.mean())
     sd = float(values.std(ddof=1)) if values.size > 1 else 0.0
-    alike, _ = commonest(values, resolution(values))
-    lacks_spread = rests_on_others(alike, values.size)
+    alike_count, _ = commonest(values, resolution(values))
+    lacks_spread = rests_on_others(alike_count, values.size)
     if possible is not None:
-        low, high = _within(values, possible, alpha)
+        low, high = _interval_of_any_shape(values, possible, alpha)
     else:
-        low, high = (None if lacks_spread else _by_t(values.size, mean, sd, alpha)) or (-math.inf, math.inf)
+        low, high = (None if lacks_spread else _t_interval(values.size, mean, sd, alpha)) or (-math.inf, math.inf)
     return MeanAndBar(
         count=values.size,
         mean=mean,
@@ -59,19 +59,19 @@ def mean_and_bar(
         low=low,
         high=high,
         side=1 if low > bar else -1 if high < bar else 0,
-        alike=alike,
+        alike=alike_count,
         lacks_spread=lacks_spread,
     )
 
 
-def _by_t(count: int, mean: float, sd: float, alpha: float) -> tuple[float, float] | None:
+def _t_interval(count: int, mean: float, sd: float, alpha: float) -> tuple[float, float] | None:
     """Return the interval of the t rule; None if the outcomes are too few to rule anything out."""
     if count < LEAST_PAIRS:
         return None
     return anytime_interval(mean, sd / math.sqrt(count), count - 1, count, 1.0 / (2.0 * alpha))
 
 
-def _within(values: Floats, possible: tuple[float, float], alpha: float) -> tuple[float, float]:
+def _interval_of_any_shape(values: Floats, possible: tuple[float, float], alpha: float) -> tuple[float, float]:
     """Return the interval of the rule for any shape."""
     low, high = possible
     middle = 0.5 * (low + high)

@@ -1,4 +1,4 @@
-"""Assertions on training for tests, with an error rate: a trainer learns, or is not worse than another."""
+"""Assertions on training for tests: a trainer learns, or is not worse than another."""
 
 from esper_ab.testing.learning import assert_learns
 

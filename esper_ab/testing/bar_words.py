@@ -50,14 +50,14 @@ def reason_open(question: BarQuestion, answer: MeanAndBar, budget: str) -> str:
         )
     if question.any_shape:
         return f"{budget}; the rule for any shape needs more seeds, a narrower range, or a bar further away."
-    needed = seeds_needed(answer.mean - question.bar, answer.sd, question.alpha)
-    if needed is None:
+    count = seeds_needed(answer.mean - question.bar, answer.sd, question.alpha)
+    if count is None:
         return f"{budget}; the mean is too near to the bar for any budget."
-    return f"{budget}; if mean and spread stay so (SD {answer.sd:.3g}), {counted(needed, 'seed')} would decide."
+    return f"{budget}; if mean and spread stay so (SD {answer.sd:.3g}), {counted(count, 'seed')} would decide."
 
 
 def outcomes_line(outcomes: Sequence[float]) -> str:
     """List the first outcomes, by seed."""
-    shown = " ".join(f"{outcome:.5g}" for outcome in outcomes[:_SHOWN])
-    hidden = len(outcomes) - _SHOWN
-    return f"outcomes: {shown}" + (f" and {hidden} more" if hidden > 0 else "")
+    first_outcomes = " ".join(f"{outcome:.5g}" for outcome in outcomes[:_SHOWN])
+    hidden_count = len(outcomes) - _SHOWN
+    return f"outcomes: {first_outcomes}" + (f" and {hidden_count} more" if hidden_count > 0 else "")

@@ -9,7 +9,7 @@ from pathlib import Path
 from esper_ab.contracts.process_start import usable_cores
 from esper_ab.pytest_plugin.session import current
 
-_TEST = "PYTEST_CURRENT_TEST"  # set by pytest: "tests/test_a.py::test_b[c] (call)"
+_TEST = "PYTEST_CURRENT_TEST"  # set by pytest: FILE::TEST (call)
 _PROCESSES = "PYTEST_XDIST_WORKER_COUNT"  # set by pytest-xdist
 _LONGEST = 60
 

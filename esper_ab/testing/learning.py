@@ -93,10 +93,10 @@ def assert_learns(
     outcomes = _outcomes(results)
     answer = trial.judge(outcomes)
     while not answer.side and (seeds_then := trial.budget.next_look(len(outcomes))):
-        results = _go_on(results.path, seeds_then)
+        results = _train_more(results.path, seeds_then)
         outcomes = _outcomes(results)
         answer = trial.judge(outcomes)
-    text = _in_words(trial, answer, outcomes, results.path)
+    text = _answer_lines(trial, answer, outcomes, results.path)
     if answer.side != trial.question.sign:
         raise NotShown(text)
     note_answer(headline(trial.question, answer), text)
@@ -160,13 +160,13 @@ def _outcomes(results: Results) -> list[float]:
     return [run.metrics["outcome"] or 0.0 for run in results[_GROUP]]
 
 
-def _go_on(directory: Path, seeds: int) -> Results:
+def _train_more(directory: Path, seeds: int) -> Results:
     """Train more seeds in the same experiment, until it has `seeds`."""
     add_seeds(directory, make_launcher(NOT_GIVEN), RunOptions(watched=False), seeds)
     return Results(directory, write_report(directory).content, "")
 
 
-def _in_words(trial: _Trial, answer: MeanAndBar, outcomes: Sequence[float], directory: Path) -> str:
+def _answer_lines(trial: _Trial, answer: MeanAndBar, outcomes: Sequence[float], directory: Path) -> str:
     """Return the answer with its reason, its outcomes, and the command that shows the report."""
     lines = [headline(trial.question, answer)]
     if not answer.side:

@@ -28,5 +28,5 @@ def test_one_group_may_be_declared(tmp_path):
     ],
 )
 def test_a_refusal_names_the_function_that_was_called(function, groups, settings, tmp_path):
-    with pytest.raises(UsageError, match="^assert_learns: "):
+    with pytest.raises(UsageError, match=r"^assert_learns: "):
         declare_training("assert_learns", function, groups, settings, tmp_path)

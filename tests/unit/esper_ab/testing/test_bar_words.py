@@ -43,7 +43,9 @@ def test_outcomes_without_spread_are_told_how_they_would_count():
 
 def test_with_a_range_no_number_of_seeds_is_named():
     answer = mean_and_bar(OUTCOMES, 9.0, 0.05, (0.0, 20.0))
-    assert reason_open(question(9.0, any_shape=True), answer, "All 8 seeds are used").startswith("All 8 seeds are used;")
+    assert reason_open(question(9.0, any_shape=True), answer, "All 8 seeds are used").startswith(
+        "All 8 seeds are used;"
+    )
 
 
 def test_many_outcomes_are_cut():

@@ -69,5 +69,5 @@ def test_a_first_look_that_takes_too_long_is_refused_before_it_begins(clock):
 
 @pytest.mark.parametrize(("seeds", "minutes"), [(5, None), (True, None), ("20", None), (20, 0), (20, "1"), (20, True)])
 def test_what_is_no_budget_is_refused(seeds, minutes):
-    with pytest.raises(UsageError, match="^assert_learns: (seeds|minutes)="):
+    with pytest.raises(UsageError, match=r"^assert_learns: (seeds|minutes)="):
         Budget("assert_learns", seeds, minutes)

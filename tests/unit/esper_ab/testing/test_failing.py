@@ -25,7 +25,7 @@ def test_outside_pytest_an_assertion_error_has_the_words(error, monkeypatch):
 
 
 def test_in_pytest_the_failure_has_no_traceback():
-    session.begin(session.Session(directory=None, references=""))
+    session.begin(session.PytestSession(directory=None, references=""))
     with pytest.raises(pytest.fail.Exception) as failure:
         assertion(NotShown("not above 3"))()
     session.end(session.current())
@@ -39,7 +39,7 @@ def test_other_errors_stay_as_they_are():
 
 def test_an_answer_is_noted_where_a_test_runs():
     notes = []
-    session.begin(session.Session(directory=None, references="", note=lambda *parts: notes.append(parts)))
+    session.begin(session.PytestSession(directory=None, references="", note=lambda *parts: notes.append(parts)))
     note_answer("above", "above\nreport: …")
     session.end(session.current())
     assert notes == [("above", "above\nreport: …")]

@@ -8,14 +8,13 @@ from esper_ab.contracts.process_start import usable_cores
 from esper_ab.pytest_plugin import session
 from esper_ab.testing.folders import most_parallel, output_folder
 
-
 TEST = "tests/test_a.py::TestB::test_c[x/y-1] (call)"  # pytest sets the variable anew before each phase
 
 
 @pytest.fixture
 def begun():
     """A session of pytest within this one."""
-    inner = session.Session(directory=None, references="")
+    inner = session.PytestSession(directory=None, references="")
     session.begin(inner)
     yield inner
     session.end(inner)
