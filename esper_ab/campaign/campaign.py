@@ -55,6 +55,7 @@ class Campaign:
     prior: PriorResults = field(default_factory=PriorResults)
     about: dict[str, Any] = field(default_factory=dict)  # the author's remarks, for [record] of experiment.toml
     generated_name: str = "{task}-{time}"  # of the directory, if the request has no name
+    unsealed: tuple[Path, ...] = ()  # untracked files of the user's that are no part of a state of the code
     may_have_begun: bool = False  # whether the caller continues a campaign that has begun, instead of refusing it
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -83,15 +83,18 @@ def plan_part(
     )
 
 
-def seal_code(asked_experiment: AskedExperiment, output_dir: Path) -> SealedCode | None:
-    """Seal the states of the code that the groups are trained with, if each has one; UsageError if one is missing."""
+def seal_code(asked_experiment: AskedExperiment, unsealed: Sequence[Path]) -> SealedCode | None:
+    """Seal the states of the code that the groups are trained with, if each has one; UsageError if one is missing.
+
+    `unsealed`: folders and files that are no part of a state, unless they are tracked.
+    """
     if not asked_experiment.code:
         return None
     from esper_ab.code_trees.sealing import seal  # most experiments have one state of the code
 
     kept_folder = Path(asked_experiment.code_kept) if asked_experiment.code_kept else None
     folder = Path(asked_experiment.trainer_folder)
-    return seal(asked_experiment.states_of_code, folder, kept_folder, [output_dir])
+    return seal(asked_experiment.states_of_code, folder, kept_folder, unsealed)
 
 
 def _check_threads(asked_experiment: AskedExperiment, launcher: Launcher) -> None:
@@ -107,7 +110,7 @@ def _check_threads(asked_experiment: AskedExperiment, launcher: Launcher) -> Non
 
 def _plan_parts(campaign: Campaign, directory: Path, machines: Machines) -> Iterator[PartPlan]:
     """Yield the plan of every part; UsageError, with the name of the part, if one cannot be planned or comes twice."""
-    code = seal_code(campaign.parts[0].asked, campaign.output_dir)  # the same for all parts
+    code = seal_code(campaign.parts[0].asked, (campaign.output_dir, *campaign.unsealed))  # the same for all parts
     if len(campaign.parts) == 1:
         yield plan_part("", campaign.parts[0].asked, directory, machines, campaign.prior, code)
         return

@@ -210,7 +210,7 @@ def _launch_part(directory: Path, part: JointPart, launcher: Launcher, options: 
     file = directory / f"{part.folder}.toml"
     asked_experiment = parse(request(read_toml(file)))
     check_experiment_dir(folder, needed_bytes(asked_experiment, _NOTHING))
-    code = seal_code(asked_experiment, directory.parent)
+    code = seal_code(asked_experiment, [directory.parent])
     machines = Machines(launcher, only_plan=False)
     planned_part = plan_part(part.name, asked_experiment, folder, machines, _NOTHING, code)
     if planned_part.plan.digest != part.digest:

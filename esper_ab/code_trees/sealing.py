@@ -48,19 +48,30 @@ class SealedCode:
 def seal(
     code: Mapping[str, str], working_folder: Path, kept_folder: Path | None, excluded: Sequence[Path]
 ) -> SealedCode:
-    """Seal the states `code`, by group, for somebody who starts runs in `working_folder`.
+    """Seal the states `code`, by group, for somebody who starts runs in `working_folder`, and check out their files.
 
     `kept_folder`: the folder that an earlier experiment keeps states in, which may have some of these. `excluded`:
     folders with results, whose untracked files are no part of a state. Raises UsageError if a state does not exist.
     """
+    sealed = _seal(code, working_folder, kept_folder, excluded)
+    check_out_trees(sealed.store, sealed.states)
+    return sealed
+
+
+def states_now(code: Mapping[str, str], working_folder: Path, excluded: Sequence[Path]) -> tuple[StateOfCode, ...]:
+    """Return the states `code` as `seal` would seal them now, without keeping anything; raises as `seal` does."""
+    return _seal(code, working_folder, None, excluded).states
+
+
+def _seal(
+    code: Mapping[str, str], working_folder: Path, kept_folder: Path | None, excluded: Sequence[Path]
+) -> SealedCode:
     folder = private_folder().resolve()
     store = Store(folder / CODE_FOLDER)
     make_folder(store.folder)
     weakref.finalize(store, remove_private, folder)
     sealing = _Sealing(store, working_folder.resolve(), kept_folder, tuple(path.resolve() for path in excluded))
-    states = tuple(sealing.state(group, state_text) for group, state_text in code.items())
-    check_out_trees(store, states)
-    return SealedCode(store, states)
+    return SealedCode(store, tuple(sealing.state(group, state_text) for group, state_text in code.items()))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from esper_ab.commands._launcher_flags import read_launcher_flags
 from esper_ab.commands._options import ARGUMENTS
 from esper_ab.contracts.errors import Missing, UsageError
 from esper_ab.contracts.shell_command import shell_command
-from esper_ab.contracts.trainer import is_function
 from esper_ab.settings.assignments import split_commas
 from esper_ab.settings.parts import parse_parts
 from esper_ab.settings.request import Request, read_request
@@ -35,27 +34,15 @@ def read_what(flags: LaunchFlags) -> tuple[DeclaredExperiment, Request]:
     path = Path(target)
     if path.suffix == ".toml" and (path.exists() or " " not in target):
         declaration = DeclaredExperiment(file=read_toml(path))
-    elif path.suffix == ".py" and (path.exists() or not {" ", "{"} & {*target}):
-        # Imported here, because the API is needed for Python files only.
-        from esper_ab.api.files import called_with_seed, defines_trainer, load_declaration
-
-        if defines_trainer(path):
-            trainer = f"{target}:train" if called_with_seed(path) else target
-        else:
-            declaration = load_declaration(path)
-    elif "{" in target or is_function(target):
-        trainer = target
-    elif " " in target:
-        raise UsageError(
-            f"{target}: no such file; if this is a command, put {{seed}} where the script expects its seed, "
-            "as in --seed {seed}"
-        )
     else:
-        raise UsageError(
-            f"{target}: expected an experiment (.toml, .py), a Python file with train(run), a function as in "
-            "train.py:train, or a command in quotes with placeholders, as in 'python train.py --lr {lr} --seed {seed} "
-            "--out {out}'"
-        )
+        # Imported here, because the API is needed for Python files only.
+        from esper_ab.api.what import trainer_in
+
+        trainer = trainer_in(target)
+        if trainer is None:
+            from esper_ab.api.files import load_declaration  # as above
+
+            declaration = load_declaration(path)
     return declaration, read_request({**flags.by_name, "trainer": trainer}, declaration.file)
 
 

@@ -14,6 +14,7 @@ from esper_ab.commands._parameters import CommandGroup
 SECTIONS = {
     "Train and compare": {
         "launch": "Train one policy per group and seed on paired randomness, and compare the groups.",
+        "gate": "Judge a change to your code by the question in FILE (gate.toml), within its minutes.",
         "resume": "Continue EXPERIMENT after it was stopped or interrupted, or add seeds to it.",
         "stop": "Stop EXPERIMENT cleanly, as Ctrl-C does, and wait until it has ended.",
         "slurm-script": "Print an sbatch script that launches an experiment, and resumes it after interruptions.",

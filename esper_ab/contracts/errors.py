@@ -10,6 +10,7 @@ EsperError
 ├── DiskFull         75   the disk is full; everything recorded is kept
 ├── JournalError      5   an experiment directory's journal is damaged
 └── Interrupted     130   Ctrl-C or SIGTERM
+    └── OutOfTime         a time limit of the command, such as the minutes of a gate
 """
 
 from __future__ import annotations
@@ -232,3 +233,7 @@ class Interrupted(EsperError):
     def __init__(self, message: str, *, in_order: bool = False) -> None:
         super().__init__(message)
         self.in_order = in_order
+
+
+class OutOfTime(Interrupted):
+    """A time limit ended the experiment; nobody stopped it."""

@@ -19,7 +19,7 @@ from esper_ab.control.event_sink import EventSink
 from esper_ab.control.fleet import LOG_LINES, Fleet, WorkerHandle, ending
 from esper_ab.control.hub import BadMessage, Hub, Incoming, Readable, Received
 from esper_ab.control.rules import commands
-from esper_ab.control.rules.incidents import LAST_WORDS_LINES
+from esper_ab.control.rules.incidents import LAST_WORDS_LINES, out_of_time
 from esper_ab.control.rules.limits import Limits
 from esper_ab.control.rules.machine import CTRL_C, LAST_WORDS_S, ExperimentMachine
 from esper_ab.control.signals import CaughtSignals
@@ -51,11 +51,13 @@ class Coordinator:
             self._report_start(handle)
         self._perform(machine.take_over())
         look_time = 0.0
+        begin_s = time.monotonic()
         while machine.in_progress:
             for event in self._hub.poll(_ENDING_POLL_S if self._fleet.any_ending else _POLL_S):
                 self._take(event, signals)
             if (now_s := time.monotonic()) >= look_time:
                 look_time = now_s + _LOOK_S
+                self._heed_time_limits(now_s - begin_s)
                 self._perform(machine.check_ended(now_s))
                 self._perform(machine.check_silent(now_s, crowding(self._fleet.on_each_machine)))
             for handle in self._fleet.ended(time.monotonic()):
@@ -65,6 +67,13 @@ class Coordinator:
             self._perform(machine.end_round(time.monotonic()))
         if (error := machine.error_at_end()) is not None:
             raise error
+
+    def _heed_time_limits(self, passed_s: float) -> None:
+        """End the experiment as far as the time that has passed requires."""
+        if passed_s >= self._limits.ends_s:
+            raise out_of_time()
+        if passed_s >= self._limits.starts_s:
+            self._machine.close()
 
     def _take(self, event: Incoming, signals: CaughtSignals) -> None:
         machine = self._machine

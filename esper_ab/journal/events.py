@@ -95,10 +95,14 @@ class LookTaken(Event, frozen=True, kw_only=True, tag="look"):
     decided: tuple[Contrast, ...]  # at this look
     leaving: tuple[str, ...]  # groups without any open comparison; blocks that start after this look leave them out
     futile: tuple[Contrast, ...] = ()  # stopped for futility at this look, without any claim
+    # Not a planned look: all records of these comparisons agree, and the plan then ends. Left out of other looks.
+    identical: tuple[Contrast, ...] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def outcome(self) -> str:
         """The result in words, as in "decided a - b; stopped for futility: a - c"."""
+        if not isinstance(self.identical, msgspec.UnsetType):
+            return f"all records agree: {_name_contrasts(self.identical)}"
         text = f"decided {_name_contrasts(self.decided) or 'nothing'}"
         if self.futile:
             text += f"; stopped for futility: {_name_contrasts(self.futile)}"

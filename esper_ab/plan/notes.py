@@ -160,6 +160,8 @@ def _note_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_m
             f"With {replicates} seeds this plan can find a difference but cannot show that there is none; that "
             f"takes {LEAST_EQUIVALENCE_PAIRS}."
         )
+    if experiment.identical_after:
+        yield f"It ends after {counted(experiment.identical_after, 'seed')} if all records of the groups agree."
     if positions_matter:
         yield from _note_order(experiment, n_lanes)
     else:

@@ -37,6 +37,7 @@ ErrorRate = Annotated[float, Meta(ge=1e-12, lt=0.5), Spec(same=True)]
 _ONE_LOOK = Spec(alone="all parts are judged once, when they are done")
 _MANY_LOOKS = Spec(alone="all parts are judged once, so their number of seeds is fixed")
 _GUARDED = "all parts are judged by their outcome only"
+_IDENTICAL = "all parts are judged once, when they are done"
 _EARLY_STOP = Spec(flag="no_early_stop", alone="all parts are judged once, when they are done")
 
 
@@ -106,6 +107,8 @@ class ExperimentSettings(Settings, frozen=True, kw_only=True):
     untested: Annotated[tuple[str, ...], Spec(same=True, alone="every group is compared in every part")] = ()
     # A decided comparison ends; a group without an open comparison leaves later blocks.
     early_stop: Annotated[bool, _EARLY_STOP] = True
+    # Seeds after which the experiment ends if all records of its groups agree to the bit; 0: it goes on.
+    identical_after: Annotated[NonNegativeInt, Spec(alone=_IDENTICAL, later=True)] = 0
     # Power at the margin that stopping for futility must keep; 0: no such stopping.
     futility: Annotated[Share, _ONE_LOOK] = 0.0
     # moderated: each comparison's variance is shrunk to the mean of all (stats/moderated_variance.py).

@@ -191,8 +191,8 @@ def _unseen(requirement: Requirement, comparison: Comparison) -> str:
 def holds(requirement: Requirement, comparison: Comparison) -> bool:
     """True if the verdict supports the requirement.
 
-    False if no look had LEAST_PAIRS pairs or more, or if the audit or lost runs cap the verdict at INCONCLUSIVE; of a
-    requirement with guardrails, also unless all of them were shown to hold.
+    False if no look had LEAST_PAIRS pairs or more, unless that many were identical, or if the audit or lost runs cap
+    the verdict at INCONCLUSIVE; of a requirement with guardrails, also unless all of them were shown to hold.
     Otherwise:
 
     - better-than, worse-than: the direction was shown, whatever its size.
@@ -204,11 +204,10 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
     Results about the margin need as many pairs as an equivalence, and outcomes clearly better than those of a group
     that learns nothing. A stop for futility is not a claim; only the interval of the look counts.
     """
-    look = comparison.last_look
-    unguarded = requirement.guarded and not _guardrails_hold(comparison)
-    if look is None or look.pairs < LEAST_PAIRS or comparison.capped_by or unguarded:
-        return False
     verdict = comparison.verdict
+    unguarded = requirement.guarded and not _guardrails_hold(comparison)
+    if _judged_pairs(comparison) < LEAST_PAIRS or comparison.capped_by or unguarded:
+        return False
     left_first = comparison.question.a == requirement.left
     if requirement.relation not in _ABOUT_SIZE:
         left_ahead = requirement.relation == "better-than"
@@ -228,6 +227,13 @@ def holds(requirement: Requirement, comparison: Comparison) -> bool:
     if left_first:
         return verdict == Verdict.BETTER
     return verdict == Verdict.WORSE
+
+
+def _judged_pairs(comparison: Comparison) -> int:
+    """Return the pairs of the last look; all of them if they are identical, for which no look is needed."""
+    if comparison.verdict == Verdict.IDENTICAL:
+        return len(comparison.pairs)
+    return 0 if comparison.last_look is None else comparison.last_look.pairs
 
 
 def _count_missing_pairs(requirement: Requirement, comparison: Comparison) -> str:

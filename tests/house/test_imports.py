@@ -26,7 +26,7 @@ PLANNING = "slurm-script"  # it plans the experiment to know how long it takes
 LONGEST_HELP = 100  # characters of a line of the table: more would not fit a terminal of 120
 # Heavy libraries that a command may load; child processes, such as the preflight, do not count. Training commands are
 # called in other tests and may load all but torch. Scipy is needed for several pairs: here there is one.
-TRAINING = {"calibrate", "launch", "resume"}
+TRAINING = {"calibrate", "gate", "launch", "resume"}
 ALLOWED = {
     "cite": {"numpy"},
     "compare": {"numpy"},

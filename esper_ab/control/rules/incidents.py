@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from esper_ab.contracts.errors import Interrupted, WorkerHung
+from esper_ab.contracts.errors import Interrupted, OutOfTime, WorkerHung
 from esper_ab.contracts.messages import Hello, Ready
 from esper_ab.contracts.wording import times
 from esper_ab.contracts.worker_order import RunSpec, WorkerOrder
@@ -110,6 +110,11 @@ def stopped(stop_source: str) -> Interrupted:
     return Interrupted(
         f"stopped by {stop_source} after the current barrier; all records so far are kept", in_order=True
     )
+
+
+def out_of_time() -> OutOfTime:
+    """Return the error of an experiment that a time limit ended before its last run."""
+    return OutOfTime("stopped by the time limit; all records so far are kept", in_order=True)
 
 
 def ended_together(stop_source: str, worker: WorkerState, place: str) -> Interrupted:

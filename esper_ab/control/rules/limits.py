@@ -22,6 +22,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     # The scheduler that stops the coordinator also kills its workers, so a stop does not wait for them.
     ended_together: bool = False
     say_s: float = 10.0  # a stop that takes longer names the workers that it waits for
+    starts_s: float = math.inf  # since the start of this command, after which no further block starts ...
+    ends_s: float = math.inf  # ... and after which blocks in progress stop, too
     # Deaths at one milestone after which a run's replicate is given up; after earlier ones, its worker is restarted.
     deaths: int = 3
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import msgspec
 
-from esper_ab.analysis.observe import progress_of
+from esper_ab.analysis.observe import pairs_of, progress_of, same_records
 from esper_ab.design.design import Contrast
 from esper_ab.journal.events import LookTaken, PlanExtended
-from esper_ab.journal.fold import History
+from esper_ab.journal.fold import History, RunHistory
 from esper_ab.plan.blocks import extend
 from esper_ab.plan.plan import Block
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import outcomes
 from esper_ab.stats.rounding import alike
+from esper_ab.verdict.copies import equal_groups
 from esper_ab.verdict.looks import PlanProgress
 
 
@@ -27,11 +28,15 @@ def may_start(history: History, block: Block) -> bool:
     if not history.design.early_stop:
         return True
     open_looks = [look for look in history.design.looks if look > _last_look(history)]
+    if _may_end_as_identical(history) and any(run.expected for run in _first_runs(history)):
+        open_looks.append(history.plan.experiment.identical_after)
     return all(block.replicate < look for look in open_looks)
 
 
 def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
     """Return the events to record after a block was completed: looks, then an extension of an open-ended plan."""
+    if (last_event := _end_as_identical(history)) is not None:
+        return (last_event,)
     likely_look = _likely(history)
     extensible = history.plan.experiment.open_ended and _all_started(history)
     if not likely_look and not extensible:
@@ -45,6 +50,38 @@ def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
         extension = extend(history.plan, history.design, history.replicates, batch)
         events.append(PlanExtended(extension=extension))
     return tuple(events)
+
+
+def _may_end_as_identical(history: History) -> bool:
+    """True if the plan ends where all records of its groups agree, and no look has been taken yet."""
+    return history.plan.experiment.identical_after > 0 and not history.looks
+
+
+def _first_runs(history: History) -> tuple[RunHistory, ...]:
+    """Return the runs of the seeds after which the plan ends if all records agree."""
+    blocks = history.blocks[: history.plan.experiment.identical_after]
+    return tuple(history.runs[spec.ref.name] for block in blocks for spec in block.runs)
+
+
+def _end_as_identical(history: History) -> LookTaken | None:
+    """Return the event that ends a plan whose groups were one computation in each of its first seeds; else None.
+
+    The outcomes must vary and have several digits: two codes may both reach the best possible score.
+    """
+    if not _may_end_as_identical(history) or not all(run.evaluation for run in _first_runs(history)):
+        return None
+    replicates = history.plan.experiment.identical_after
+    for contrast in history.design.comparisons:
+        pairs = pairs_of(history, contrast)
+        is_same = same_records(history, contrast, pairs) and equal_groups(*outcomes(pairs))
+        if not is_same or len(pairs) < replicates:
+            return None
+    return LookTaken(
+        replicates=replicates,
+        decided=(),
+        leaving=_leaving(history, [], []),
+        identical=history.design.comparisons,
+    )
 
 
 def look_due(history: History) -> bool:

@@ -45,6 +45,7 @@ class ExperimentMachine:
         self._workers = Workers()
         self._blocks = BlocksInProgress()
         self._stopped_by = ""  # the signal that asked for a stop; "" if none did
+        self._is_closed = False  # whether a time limit keeps further blocks from starting
         self._say_at = math.inf  # when to name the workers that the stop waits for
         self._out = Outbox(history)
         self._waiting = WaitingBlocks(history)
@@ -55,15 +56,19 @@ class ExperimentMachine:
 
     @property
     def in_progress(self) -> bool:
-        """True while blocks are in progress or waiting; after a stop, only while runs are at work."""
+        """True while blocks are in progress or, before a time limit, waiting; after a stop, while runs are at work."""
         if self._stopped_by:
             return bool(self._blocks.at_work() or self._blocks.anything_due)
+        if self._is_closed:
+            return bool(self._blocks)
         return bool(self._blocks or self._waiting or self._giving_up.any_aside)
 
     def error_at_end(self) -> EsperError | None:
         """Return why the experiment is incomplete although nothing is in progress; None if it is complete."""
         if self._stopped_by and any_expected(self._history):
             return incidents.stopped(self._stopped_by)
+        if self._is_closed and any_expected(self._history):
+            return incidents.out_of_time()
         if nothing_left(self._history):
             return WorkerFailed(NOTHING_LEFT)
         return None
@@ -171,6 +176,10 @@ class ExperimentMachine:
             self._out.do(commands.Fail(Interrupted("stopped at once by a second Ctrl-C; all records so far are kept")))
         return self._out.taken()
 
+    def close(self) -> None:
+        """Start no further blocks, because a time limit has passed; those in progress go on to their end."""
+        self._is_closed = True
+
     def check_ended(self, now_s: float) -> tuple[Command, ...]:
         """End the workers that are at fault, and report those that ended by themselves a moment ago."""
         for worker in self._workers:
@@ -241,7 +250,7 @@ class ExperimentMachine:
         Call this after all messages of a round are handled.
         """
         self._release_due(now_s)
-        if not self._stopped_by:
+        if not (self._stopped_by or self._is_closed):
             due_drops = self._giving_up.due(nothing_else=not (self._blocks or self._waiting))
             error = self._drop(due_drops)
             if error is not None:

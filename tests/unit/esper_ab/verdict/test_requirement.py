@@ -92,12 +92,19 @@ def test_each_verdict_fulfils_its_relations(comparison, verdict, forwards, expec
             (),
         )
     )
-    for change in ({"progress": progress_of_few}, {"progress": empty_progress}, {"capped_by": ("It did not train.",)}):
+    few_pairs = {"pairs": comparison.pairs[:5], "progress": progress_of_few}
+    no_look = few_pairs if verdict is Verdict.IDENTICAL else {"progress": empty_progress}  # which needs no look
+    for change in (few_pairs, no_look, {"capped_by": ("It did not train.",)}):
         assert (
             find_supported(replace(judged_comparison, **change))
             == find_supported(replace(judged_comparison, **change), B, A)
             == set()
         )
+
+
+def test_identical_pairs_need_no_look(comparison):
+    progress = msgspec.structs.replace(comparison.progress, looks=())
+    assert find_supported(replace(comparison, verdict=Verdict.IDENTICAL, progress=progress)) == BOTH
 
 
 def with_look(comparison, **fields):

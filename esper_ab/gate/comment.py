@@ -1,0 +1,55 @@
+"""The answer of a gate as a comment in Markdown, of at most 15 lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from esper_ab.contracts.wording import counted
+from esper_ab.report.markdown import escaped
+from esper_ab.stats.text import signed
+from esper_ab.verdict.comparison import Comparison
+
+MOST_LINES = 15
+_MOST_WARNINGS = 2
+
+
+def comment(document: Mapping[str, Any], comparison: Comparison) -> str:
+    """Return the comment: verdict, headline, a table of the numbers, and the warnings that count most."""
+    mark = "passed" if document["passed"] else "not passed"
+    states = document["states"]
+    seconds = document["seconds"]
+    rows = {
+        "base": escaped(states["base"]["words"]),
+        "head": escaped(states["head"]["words"]),
+        "difference": escaped(_difference(comparison)),
+        "pairs": f"{document['pairs']} of at most {document['most_pairs']}",
+        "cost": f"{counted(document['runs'], 'run')}, {seconds / 60.0:.1f} of {document['minutes']:g} min",
+        "report": f"`{document['report']}`",
+    }
+    lines = [
+        f"### {escaped(comparison.verdict)}: the gate is {mark}",
+        "",
+        escaped(comparison.headline),
+        "",
+        f"| claim | {escaped(document['claim'])} |",
+        "|---|---|",
+        *(f"| {name} | {value} |" for name, value in rows.items()),
+    ]
+    warnings = [f"> {escaped(warning)}" for warning in comparison.warnings[:_MOST_WARNINGS]]
+    if warnings:
+        lines += ["", *warnings]
+    return "\n".join(lines[:MOST_LINES]) + "\n"
+
+
+def _difference(comparison: Comparison) -> str:
+    """Write the difference with its interval and the margin."""
+    design = comparison.design
+    if comparison.estimate is None:
+        return f"unknown; the margin is {design.margin_words}"
+    text = design.difference(comparison.estimate)
+    low, high = comparison.low, comparison.high
+    if low is not None and high is not None:
+        digits = design.digits
+        text += f" ({comparison.level} {signed(low, digits)} to {signed(high, digits)})"
+    return f"{text}; the margin is {design.margin_words}"

@@ -1,0 +1,155 @@
+"""Fits a planned gate to its minutes: how many seeds, which looks, and what power that has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from esper_ab.campaign.campaign import CampaignPlan, PartPlan
+from esper_ab.campaign.part_planning import plan_on
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.wording import n_pairs, significant
+from esper_ab.design.claim_endings import DIFFERENCES, claim_endings
+from esper_ab.design.design import Design
+from esper_ab.design.pairs_needed import power
+from esper_ab.design.plan_simulation import simulation_of
+from esper_ab.design.power import sd_of_differences
+from esper_ab.gate import budget
+from esper_ab.gate.budget import Cost
+from esper_ab.gate.measured import Measured
+from esper_ab.gate.question import GateQuestion
+from esper_ab.plan.estimate import duration
+from esper_ab.verdict.verdict import Verdict
+
+_ENOUGH_POWER = 0.95  # beyond which more seeds are not planned, if the spread of pairs is known
+_ALIKE = frozenset({Verdict.NOT_WORSE, Verdict.EQUIVALENT, Verdict.INCONCLUSIVE})
+_FEWEST_KNOWN = 6  # pairs of an earlier gate whose spread counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairsSpread:
+    """The standard deviation of differences between the runs of a pair, and the gate that showed it."""
+
+    sd: float
+    source: str
+
+
+def spread_of(earlier_gates: Sequence[Measured]) -> PairsSpread | None:
+    """Return the spread that the newest gate with enough pairs shows; None if none does.
+
+    Where a gate found a difference, its head may spread unlike others, and only the runs of base count. Runs of a pair
+    are then taken as uncorrelated.
+    """
+    for answer in earlier_gates:
+        if answer.pairs < _FEWEST_KNOWN:
+            continue
+        source = f"{n_pairs(answer.pairs)} of {Path(answer.directory).name}"
+        if answer.sd_of_differences and answer.verdict in _ALIKE:
+            return PairsSpread(sd=answer.sd_of_differences, source=source)
+        if answer.sd_of_base:
+            return PairsSpread(sd=sd_of_differences(answer.sd_of_base, 0.0), source=f"the runs of base in {source}")
+    return None
+
+
+def cost_of(part: PartPlan, question: GateQuestion, earlier_gates: Sequence[Measured]) -> Cost:
+    """Return what pairs cost: by the file or, without a number there, by earlier gates, else by the rehearsal.
+
+    UsageError if only a shortened rehearsal could tell.
+    """
+    estimate = part.cost
+    experiment = part.plan.experiment
+    at_once = max(1, len(part.plan.lanes) // len(experiment.groups))
+    waves = -(-experiment.seeds // at_once)
+    wave_s = (estimate.duration_s - estimate.start_up_s) / waves
+    facts = part.machine.trainer
+    assert facts is not None, "a gate trains with a trainer"
+    rehearsed_s = facts.point_s * experiment.episodes + facts.evaluate_s
+    run_s = question.run_seconds or next((answer.run_seconds for answer in earlier_gates if answer.run_seconds), 0.0)
+    if run_s and rehearsed_s:
+        wave_s *= run_s / rehearsed_s
+    elif facts.shortened:
+        raise UsageError(
+            f"the rehearsal is shortened by {facts.shortened}, so it does not show how long a run takes; write "
+            "run_seconds = SECONDS"
+        )
+    return Cost(start_s=estimate.start_up_s, wave_s=wave_s, at_once=at_once)
+
+
+def fit(
+    plan: CampaignPlan, question: GateQuestion, cost: Cost, spread: PairsSpread | None, spent_s: float
+) -> CampaignPlan:
+    """Return the plan with the seeds and looks that the minutes pay for, of which `spent_s` seconds are spent.
+
+    UsageError, which says how many minutes would do, if they pay for no claim.
+    """
+    (part,) = plan.parts
+    experiment = part.plan.experiment
+    guarded = bool(experiment.guardrails)
+    least = budget.least_pairs(experiment.claim, guarded=guarded)
+    most = budget.affordable(cost, 60.0 * question.minutes - spent_s)
+    if most < least:
+        enough = budget.minutes_for(cost, least, spent_s)
+        raise UsageError(
+            f"minutes = {question.minutes:g} pays for {n_pairs(most)}, and this claim needs {least}: {n_pairs(least)} "
+            f"take about {enough} min ({duration(cost.wave_s)} for {n_pairs(cost.at_once)}); set minutes = {enough}"
+        )
+    seeds = most if spread is None else _enough(part.plan.design, spread, least, most)
+    asked_experiment = msgspec.structs.replace(
+        part.asked, seeds=seeds, looks=budget.looks(seeds, experiment.claim, guarded=guarded)
+    )
+    fitted_plan, estimate = plan_on(part.machine, asked_experiment, part.folder.name, part.prior)
+    return replace(plan, parts=(replace(part, asked=asked_experiment, plan=fitted_plan, cost=estimate),))
+
+
+def _enough(design: Design, spread: PairsSpread, least: int, most: int) -> int:
+    """Return the even number of seeds from which more would add little power, between `least` and `most`."""
+    alpha = design.alpha if design.non_inferiority is None else 2.0 * design.alpha
+    columns = design.positions if design.adjusted else 1
+    for seeds in range(least + least % 2, most, 2):
+        if power(spread.sd, design.margin, seeds, alpha, columns) >= _ENOUGH_POWER:
+            return seeds
+    return most
+
+
+def plan_lines(part: PartPlan, question: GateQuestion, spread: PairsSpread | None) -> Iterator[str]:
+    """Yield the lines on a fitted plan: its size, what it can show, and what the end of the minutes means."""
+    design = part.plan.design
+    experiment = part.plan.experiment
+    looks = ", ".join(map(str, design.looks))
+    look_words = f"looks after {looks}" if len(design.looks) > 1 else "one look at the end"
+    identical = (
+        f", or the end after {experiment.identical_after} if they are identical" if experiment.identical_after else ""
+    )
+    yield f"Plan: at most {n_pairs(experiment.seeds)} in {question.minutes:g} min; {look_words}{identical}."
+    yield f"Power: {power_words(design, spread)}."
+    yield "If the minutes end first, the answer is INCONCLUSIVE; the error rates of the looks before stay as planned."
+
+
+def power_words(design: Design, spread: PairsSpread | None) -> str:
+    """Say how often the gate passes a head that deserves it, or for which spreads it would."""
+    deserving = f"better by {design.margin_words}" if design.non_inferiority is None else "equal to base"
+    if spread is None:
+        smallest = simulation_of(design).smallest_effect
+        assert smallest is not None, "a plan with enough pairs"
+        largest_sd = significant(design.margin / smallest)
+        return (
+            f"a head that is {deserving} passes with 80 % if the differences of pairs have an SD of {largest_sd}; "
+            "it is not known before the first gate"
+        )
+    return (
+        f"a head that is {deserving} passes with {100.0 * pass_rate(design, spread):.0f} % (differences of pairs have "
+        f"an SD of {significant(spread.sd)}, by {spread.source})"
+    )
+
+
+def pass_rate(design: Design, spread: PairsSpread) -> float:
+    """Return the power: how often a head passes that equals base or, for the claim better, leads by the margin."""
+    simulation = simulation_of(design, sd=spread.sd)
+    effect = design.margin / spread.sd
+    if design.non_inferiority is None:
+        return simulation.power(effect)
+    ending = claim_endings(simulation, effect)[DIFFERENCES.index(0.0)]
+    return ending.better + ending.not_worse

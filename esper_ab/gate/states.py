@@ -1,0 +1,45 @@
+"""The two states of the code that a gate compares, as commits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from esper_ab.code_trees.branching import beginning_of
+from esper_ab.code_trees.sealing import states_now
+from esper_ab.contracts.code_state import StateOfCode
+from esper_ab.contracts.errors import UsageError
+from esper_ab.gate.asked import spelled_as_file
+from esper_ab.gate.question import BASE, HEAD, GateQuestion
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateStates:
+    """The states as the user names them, and as they are now."""
+
+    named: dict[str, str]  # by group, as `--code` takes them
+    base: StateOfCode
+    head: StateOfCode
+
+    @property
+    def sealed(self) -> dict[str, str]:
+        """The commit with the files of each state, by group."""
+        return {BASE: self.base.sealed, HEAD: self.head.sealed}
+
+
+def find_states(question: GateQuestion, unsealed: Sequence[Path]) -> GateStates:
+    """Return both states; UsageError if one does not exist, or if they are one.
+
+    `unsealed`: folders and files that are no part of a state, unless they are tracked.
+    """
+    with spelled_as_file():
+        base_text = question.base or beginning_of(question.head, Path.cwd())
+        state_texts = {BASE: base_text, HEAD: question.head}
+        base, head = states_now(state_texts, Path.cwd(), unsealed)
+    if (base.sealed, base.inside) == (head.sealed, head.inside):
+        beginning = "" if question.base else ", where head left the default branch"
+        raise UsageError(
+            f"base and head have the same files: {base.words}{beginning}; name another base, as in --base HEAD~1"
+        )
+    return GateStates(named=state_texts, base=base, head=head)
