@@ -34,10 +34,10 @@ def describe(plan: CampaignPlan, *, in_full: bool = False) -> str:
         first_text, *other_texts = (whole_plan(part, width) for part in plan.parts)
     else:
         first_text, *other_texts = (_short_plan(part, width) for part in plan.parts)
-    first_text = "\n".join([*_remarks(plan.campaign.about), first_text])
+    remarks = [*_remarks(plan.campaign.about), *_budget(plan)]
     if plan.over_all is None:
-        return first_text
-    return "\n\n".join([_describe_joint(plan), first_text, *other_texts])
+        return "\n".join([*remarks, first_text])
+    return "\n\n".join(["\n".join([*remarks, _describe_joint(plan)]), first_text, *other_texts])
 
 
 def whole_plan(part: PartPlan, width: int = WIDTH) -> str:
@@ -178,6 +178,15 @@ def _remarks(author_remarks: dict[str, Any]) -> list[str]:
         if variant["description"]:
             lines.append(f"  {name}: {variant['description']}")
     return [visible_line(line) for line in lines if line]
+
+
+def _budget(plan: CampaignPlan) -> list[str]:
+    """Return what the author allows the answer to cost, beside what the plan takes at most; [] without a budget."""
+    budget = plan.campaign.about.get("claim", {}).get("core_minutes")
+    if budget is None:
+        return []
+    core_s = sum(part.cost.duration_s * len(part.plan.lanes) for part in plan.parts)
+    return [f"budget: {budget:g} core minutes; the estimate of this plan is {core_s / 60.0:.1f} at most"]
 
 
 def _describe_joint(plan: CampaignPlan) -> str:

@@ -18,6 +18,7 @@ from esper_ab.commands._options import ARGUMENTS
 from esper_ab.contracts.errors import Missing, UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.settings.assignments import split_commas
+from esper_ab.settings.claim_table import remarks_on
 from esper_ab.settings.parts import parse_parts
 from esper_ab.settings.request import Request, read_request
 from esper_ab.settings.settings_file import read_toml
@@ -33,7 +34,8 @@ def read_what(flags: LaunchFlags) -> tuple[DeclaredExperiment, Request]:
         return declaration, read_request(flags.by_name)
     path = Path(target)
     if path.suffix == ".toml" and (path.exists() or " " not in target):
-        declaration = DeclaredExperiment(file=read_toml(path))
+        file = read_toml(path)
+        declaration = DeclaredExperiment(file=file, about=remarks_on(file.claim))
     else:
         # Imported here, because the API is needed for Python files only.
         from esper_ab.api.what import trainer_in

@@ -13,6 +13,7 @@ from typing import Any
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.settings.assignments import Assignment
+from esper_ab.settings.claim_table import Claim, read_claim
 from esper_ab.settings.launcher import NOT_GIVEN, AskedLauncher, asked_launcher
 from esper_ab.settings.schema import SHORT
 from esper_ab.settings.values import TOO_MANY_DIGITS
@@ -28,6 +29,7 @@ class FileSettings:
     tables: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # group -> its own settings
     tasks: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # task, of several -> its own settings
     launcher: AskedLauncher = NOT_GIVEN
+    claim: Claim | None = None
 
 
 NO_FILE = FileSettings()
@@ -43,6 +45,9 @@ def read_toml(path: Path) -> FileSettings:
     launcher = tree.pop("launcher", {})
     tables = tree.pop("group", {})
     tasks = tree.pop("tasks", {})
+    claim = None
+    if "claim" in tree:
+        claim = read_claim(tree.pop("claim"), path.name)
     if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
         raise UsageError(f'{path}: groups must be a list of names, as in ["shaped", "simplified"]')
     _check_tables(tables, f"{path}: every [group.NAME] must be a table")
@@ -54,6 +59,7 @@ def read_toml(path: Path) -> FileSettings:
         tables={name: tuple(_leaves(table, path, ("group", name))) for name, table in tables.items()},
         tasks={name: tuple(_leaves(table, path, ("tasks", name))) for name, table in tasks.items()},
         launcher=asked_launcher(launcher, f"{path.name} [launcher]", {"launcher": "name"}),
+        claim=claim,
     )
 
 

@@ -8,11 +8,13 @@ from support.journals.synthetic import Shape, Synthetic
 from support.plans import requests
 
 from esper_ab.analysis.calibration import calibration_of
-from esper_ab.campaign.campaign import PartPlan, PriorResults
-from esper_ab.campaign.description import chances, power_line, whole_plan
+from esper_ab.campaign.campaign import Campaign, CampaignPlan, Part, PartPlan, PriorResults
+from esper_ab.campaign.description import chances, describe, power_line, whole_plan
 from esper_ab.campaign.part_planning import plan_on
 from esper_ab.design.outcome_windows import WindowSpread
 from esper_ab.journal.fold import fold
+from esper_ab.launchers.inline import LAUNCHER
+from esper_ab.settings.claim_table import Claim, remarks_on
 from esper_ab.stats.curve_change import CurveChange
 
 MACHINE = requests.machine()
@@ -107,3 +109,23 @@ def test_the_whole_plan_of_six_groups_says_what_moderated_variances_would_save(t
     assert "--variances" not in power_line(part)
     unpaired = make_part(tmp_path, None, seeds=10, groups=groups, unpaired=True)
     assert "--variances" not in whole_plan(unpaired)
+
+
+def described(part, claim):
+    """Return the first lines of the plan of a campaign that has only this part."""
+    campaign = Campaign(
+        parts=(Part(name="", asked=part.asked),), output_dir=part.folder.parent, about=remarks_on(claim)
+    )
+    plan = CampaignPlan(campaign=campaign, directory=part.folder, generated="", parts=(part,), launcher=LAUNCHER)
+    return describe(plan).splitlines()[:2]
+
+
+def test_a_plan_begins_with_the_claim_that_it_decides_and_with_its_budget(tmp_path):
+    part = make_part(tmp_path, None)
+    claim = Claim(sentence="Rewards that are shaped train better policies.", core_minutes=20.0)
+    first_line, second_line = described(part, claim)
+    assert first_line == f"claim, which holds if the verdict is BETTER: {claim.sentence}"
+    core_minutes = part.cost.duration_s * len(part.plan.lanes) / 60.0
+    assert second_line == f"budget: 20 core minutes; the estimate of this plan is {core_minutes:.1f} at most"
+    assert "budget" not in " ".join(described(part, Claim(sentence=claim.sentence)))
+    assert "claim" not in " ".join(described(part, None))

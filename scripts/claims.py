@@ -1,0 +1,261 @@
+"""Seal, run and list the claims of docs/evidence/claims, a folder each with what `esper-ab launch` reads and writes.
+
+    scripts/claims seal [NAME…]    store the plan of every claim that has none, before anything is trained
+    scripts/claims run [NAME…]     train the sealed claims, or go on with them, and store their answers
+    scripts/claims page            write the page that lists all of them
+    scripts/claims                 print that list
+
+A claim that is sealed stays as it is: `run` refuses another claim.toml. `--output-dir` has the experiments, whose
+directories are resumed; only their answers are stored here. One claim is repeated without this script:
+`esper-ab launch docs/evidence/claims/NAME/claim.toml --rng-seed N`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from esper_ab.verdict.verdict import Verdict
+
+ROOT = Path(__file__).resolve().parents[1]
+CLAIMS = ROOT / "docs" / "evidence" / "claims"
+PAGE = CLAIMS / "README.md"
+BEGIN = "<!-- claims -->\n"
+END = "<!-- /claims -->"
+KEPT_FILES = ("verdict.json", "summary.txt")
+ALPHA = 0.05  # the chance of any false verdict over the whole registry
+MOST_CLAIMS = 20  # each has an equal share
+OUTPUT_DIR = ROOT / "experiments" / "claims"
+PROGRAM = (sys.executable, "-m", "esper_ab")
+
+
+class Refused(Exception):
+    """A claim that cannot be sealed or run as asked; one line says why."""
+
+
+@dataclass(frozen=True)
+class StoredClaim:
+    """One folder of the registry."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The name of the folder, and of the experiment."""
+        return self.folder.name
+
+    @property
+    def file(self) -> Path:
+        """The question, with all settings."""
+        return self.folder / "claim.toml"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The content of claim.toml."""
+        return tomllib.loads(self.file.read_text(encoding="utf-8"))
+
+    @property
+    def sha256(self) -> str:
+        """The digest of everything in the folder that decides what is trained: claim.toml and modules beside it."""
+        digest = hashlib.sha256()
+        for path in sorted([self.file, *self.folder.glob("*.py")]):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+        return digest.hexdigest()
+
+    def stored(self, name: str) -> dict[str, Any] | None:
+        """Return the content of seal.json, result.json or verdict.json; None if it does not exist yet."""
+        path = self.folder / name
+        if not path.exists():
+            return None
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return content
+
+    def store(self, name: str, content: dict[str, Any]) -> None:
+        """Write a JSON file into the folder."""
+        (self.folder / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def all_claims() -> list[StoredClaim]:
+    """Return the claims in the order of their names."""
+    return [StoredClaim(path.parent) for path in sorted(CLAIMS.glob("*/claim.toml"))]
+
+
+def launched(claim: StoredClaim, *words: str) -> str:
+    """Run `esper-ab launch claim.toml` with further words and return its output; its errors reach the terminal."""
+    command = (*PROGRAM, "launch", str(claim.file), "--name", claim.name, *words)
+    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def estimated_core_minutes(plan: dict[str, Any]) -> float:
+    """Return the core minutes of all parts of a plan in the form of `launch --dry-run --json`."""
+    seconds = 0.0
+    for part in plan.get("parts", [plan]):
+        seconds += part["estimate"]["duration_s"] * len(part["plan"]["lanes"])
+    return seconds / 60.0
+
+
+def seal(claim: StoredClaim) -> None:
+    """Store the plan of a claim in words, its digests and its estimate."""
+    if claim.stored("seal.json") is not None:
+        return
+    plan = json.loads(launched(claim, "--dry-run", "--json"))
+    core_minutes = estimated_core_minutes(plan)
+    budget = claim.settings["claim"]["core_minutes"]
+    if core_minutes > budget:
+        raise Refused(f"{claim.name}: the plan takes {core_minutes:.1f} core minutes, more than its budget of {budget}")
+    (claim.folder / "plan.txt").write_text(launched(claim, "--dry-run", "--verbose"), encoding="utf-8")
+    claim.store(
+        "seal.json",
+        {
+            "sealed": datetime.now(UTC).isoformat(timespec="seconds"),
+            "claim_sha256": claim.sha256,
+            "plan_sha256": plan.get("sha256") or plan["plan"]["digest"],
+            "estimated_core_minutes": round(core_minutes, 1),
+        },
+    )
+    print(f"{claim.name}: sealed")
+
+
+def run(claim: StoredClaim, output_dir: Path) -> None:
+    """Train a sealed claim to the end of its plan, or go on with it, and store its answer and what it cost."""
+    sealed = claim.stored("seal.json")
+    if sealed is None:
+        raise Refused(f"{claim.name}: not sealed; run scripts/claims seal {claim.name} first")
+    if sealed["claim_sha256"] != claim.sha256:
+        raise Refused(f"{claim.name}: its files differ from the sealed ones; a sealed claim stays as it is")
+    directory = output_dir / claim.name
+    words = ["launch", str(claim.file), "--name", claim.name, "--output-dir", str(output_dir), "--quiet"]
+    if directory.exists():
+        words = ["resume", str(directory)]
+    subprocess.run((*PROGRAM, *words), cwd=ROOT, check=True)
+    for name in KEPT_FILES:
+        shutil.copyfile(directory / name, claim.folder / name)
+    claim.store("result.json", result_of(directory))
+
+
+def result_of(directory: Path) -> dict[str, Any]:
+    """Return when the experiments in a directory began and ended, what they cost, and where they ran."""
+    entries = []
+    for journal in sorted(directory.rglob("events.jsonl")):
+        entries += [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    began = min(entries, key=lambda entry: str(entry["t"]))
+    return {
+        "began": began["t"],
+        "ended": max(entry["t"] for entry in entries),
+        "runs": sum(entry["event"]["kind"] == "evaluation" for entry in entries),
+        "core_minutes": round(core_seconds(entries) / 60.0, 1),
+        "processor": began["event"]["machine"]["processor"],
+        "versions": began["event"]["versions"],
+        "commit": began["event"]["code"].get("commit", ""),
+    }
+
+
+def core_seconds(entries: Iterable[dict[str, Any]]) -> float:
+    """Return the seconds that runs spent in warm-ups, episodes and evaluations."""
+    seconds = 0.0
+    for entry in entries:
+        event = entry["event"]
+        seconds += event.get("warm_up_s", 0.0) + event.get("record", {}).get("timing", {}).get("total_s", 0.0)
+    return seconds
+
+
+def judged(verdict_json: dict[str, Any]) -> dict[str, Any]:
+    """Return the comparison that decides a claim: that over all tasks, or the only one."""
+    comparisons: Sequence[dict[str, Any]] = verdict_json.get("judged", verdict_json)["comparisons"]
+    return comparisons[-1]
+
+
+OTHERWISE = {
+    Verdict.BETTER: "a difference that matters",
+    Verdict.WORSE: "the opposite holds",
+    Verdict.EQUIVALENT: "no difference that matters",
+}
+
+
+def answer_to(claim: StoredClaim, verdict: str) -> str:
+    """Say what a verdict says about the sentence of a claim."""
+    if verdict == claim.settings["claim"].get("holds_if", Verdict.BETTER):
+        return "holds"
+    return OTHERWISE.get(Verdict(verdict), "open")
+
+
+def row(claim: StoredClaim) -> str:
+    """Return the line of a claim in the table."""
+    about = claim.settings["claim"]
+    sealed = claim.stored("seal.json")
+    verdict_json = claim.stored("verdict.json")
+    result = claim.stored("result.json")
+    cells = [f"[{about['sentence']}]({claim.name}/)"]
+    if verdict_json is None or result is None:
+        cells += ["sealed, not run" if sealed else "not sealed", "", "", ""]
+    else:
+        comparison = judged(verdict_json)
+        answer = answer_to(claim, comparison["verdict"])
+        effect = f"{comparison['estimate']:+.2f} [{comparison['low']:+.2f}, {comparison['high']:+.2f}]"
+        cells += [
+            f"**{answer}**: {comparison['verdict']}",
+            effect,
+            str(comparison["used"]),
+            str(result["core_minutes"]),
+        ]
+    cells += [sealed["sealed"][:10] if sealed else "", about["source_says"]]
+    return f"| {' | '.join(cells)} |"
+
+
+def table() -> list[str]:
+    """Return the table of all claims."""
+    return [
+        "| claim | answer | difference, in margins | seeds | core minutes | sealed | what the source says |",
+        "|---|---|---|---|---|---|---|",
+        *map(row, all_claims()),
+    ]
+
+
+def write_page() -> None:
+    """Write the table into the page."""
+    head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    tail = rest.partition(END)[2]
+    PAGE.write_text(head + BEGIN + "\n".join(table()) + "\n" + END + tail, encoding="utf-8")
+
+
+def main() -> int:
+    """Carry out the command; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", nargs="?", choices=["list", "seal", "run", "page"], default="list")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--output-dir", type=Path, default=OUTPUT_DIR)
+    options = parser.parse_args()
+    chosen = [claim for claim in all_claims() if not options.names or claim.name in options.names]
+    try:
+        if missing := {*options.names} - {claim.name for claim in chosen}:
+            raise Refused(f"no claim {min(missing)!r} in {CLAIMS.relative_to(ROOT)}")
+        if options.command == "seal":
+            for claim in chosen:
+                seal(claim)
+        elif options.command == "run":
+            for claim in chosen:
+                run(claim, options.output_dir)
+        elif options.command == "page":
+            write_page()
+        else:
+            print("\n".join(table()))
+    except Refused as refusal:
+        print(refusal, file=sys.stderr)
+        return 2
+    except subprocess.CalledProcessError as error:
+        return error.returncode
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""The registry of claims: what is sealed stays, one error rate covers all, and the page shows what is stored."""
+
+import json
+
+import claims
+import pytest
+from claims import ALPHA, CLAIMS, MOST_CLAIMS, Refused, StoredClaim
+
+from esper_ab.settings.claim_table import read_claim
+from esper_ab.settings.parts import parse_parts
+from esper_ab.settings.request import read_request
+from esper_ab.settings.settings_file import read_toml
+
+ALL = claims.all_claims()
+SEALED = [claim for claim in ALL if claim.stored("seal.json") is not None]
+
+
+def test_the_claims_share_one_error_rate():
+    assert 0 < len(ALL) <= MOST_CLAIMS
+    assert {claim.settings["alpha"] for claim in ALL} == {ALPHA / MOST_CLAIMS}
+
+
+@pytest.mark.parametrize("claim", ALL, ids=lambda claim: claim.name)
+def test_a_claim_can_be_launched_and_says_where_it_comes_from(claim):
+    parts = parse_parts(read_request({}, read_toml(claim.file)))
+    assert len(parts) >= 2
+    assert len(parts[0].asked.groups) == 2
+    declared = read_claim(claim.settings["claim"], claim.name)
+    assert declared.source
+    assert declared.source_says
+    assert declared.margin_reason
+    assert declared.core_minutes is not None
+
+
+@pytest.mark.parametrize("claim", SEALED, ids=lambda claim: claim.name)
+def test_the_files_of_a_sealed_claim_are_those_that_were_sealed(claim):
+    assert claim.stored("seal.json")["claim_sha256"] == claim.sha256
+
+
+def test_the_page_shows_what_is_stored():
+    page = claims.PAGE.read_text()
+    assert "\n".join(claims.table()) in page
+
+
+@pytest.fixture
+def claim(tmp_path):
+    """A copy of the first claim's question, not sealed."""
+    folder = tmp_path / ALL[0].name
+    folder.mkdir()
+    (folder / "claim.toml").write_bytes(ALL[0].file.read_bytes())
+    return StoredClaim(folder)
+
+
+def test_a_claim_that_is_not_sealed_does_not_run(claim, tmp_path):
+    with pytest.raises(Refused, match="not sealed; run scripts/claims seal"):
+        claims.run(claim, tmp_path / "experiments")
+
+
+def test_a_sealed_claim_does_not_run_with_other_settings(claim, tmp_path):
+    claim.store("seal.json", {"claim_sha256": claim.sha256, "sealed": "2026-11-30T09:00:00+00:00"})
+    with claim.file.open("a") as file:
+        file.write("\n[group.other]\n")
+    with pytest.raises(Refused, match="differ from the sealed ones"):
+        claims.run(claim, tmp_path / "experiments")
+
+
+def test_modules_beside_a_claim_are_sealed_with_it(claim):
+    sha256 = claim.sha256
+    (claim.folder / "rewards.py").write_text("")
+    assert claim.sha256 != sha256
+
+
+def test_a_row_tells_an_answer_from_an_open_claim_and_from_one_that_has_not_run(claim):
+    assert "| not sealed |" in claims.row(claim)
+    claim.store("seal.json", {"sealed": "2026-11-30T09:00:00+00:00"})
+    assert "| sealed, not run |" in claims.row(claim)
+    claim.store("result.json", {"core_minutes": 12.3})
+    comparison = {"verdict": "WORSE", "estimate": -0.5, "low": -0.9, "high": -0.1, "used": 40}
+    claim.store("verdict.json", {"judged": {"comparisons": [{"verdict": "BETTER"}, comparison]}})
+    assert "| **the opposite holds**: WORSE | -0.50 [-0.90, -0.10] | 40 | 12.3 | 2026-11-30 |" in claims.row(claim)
+    claim.store("verdict.json", {"judged": {"comparisons": [comparison | {"verdict": "INCONCLUSIVE"}]}})
+    assert "| **open**: INCONCLUSIVE |" in claims.row(claim)
+    claim.store("verdict.json", {"judged": {"comparisons": [comparison | {"verdict": "EQUIVALENT"}]}})
+    assert "| **no difference that matters**: EQUIVALENT |" in claims.row(claim)
+
+
+def test_the_cost_counts_warm_ups_episodes_and_evaluations(tmp_path):
+    folder = tmp_path / "part"
+    folder.mkdir()
+    events = [
+        {"kind": "experiment_started", "machine": {"processor": "made up"}, "versions": {}, "code": {}},
+        {"kind": "run_ready", "warm_up_s": 6.0},
+        {"kind": "episode", "record": {"timing": {"total_s": 60.0}}},
+        {"kind": "evaluation", "record": {"timing": {"total_s": 30.0}}},
+    ]
+    lines = [json.dumps({"t": f"2026-11-30T09:0{minute}:00", "event": event}) for minute, event in enumerate(events)]
+    (folder / "events.jsonl").write_text("\n".join(lines) + "\n")
+    result = claims.result_of(tmp_path)
+    assert (result["core_minutes"], result["runs"], result["processor"]) == (1.6, 1, "made up")
+    assert (result["began"], result["ended"]) == ("2026-11-30T09:00:00", "2026-11-30T09:03:00")
+
+
+def test_the_folders_of_the_registry_hold_claims_only():
+    assert {path.name for path in CLAIMS.iterdir() if path.is_dir()} == {claim.name for claim in ALL}
