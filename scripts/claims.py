@@ -25,7 +25,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from esper_ab.verdict.verdict import Verdict
+from esper_ab.contracts.errors import ConditionNotMet
+from esper_ab.verdict.scale import MEAN
+from esper_ab.verdict.verdict import DIFFERENT, Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 CLAIMS = ROOT / "docs" / "evidence" / "claims"
@@ -63,6 +65,12 @@ class StoredClaim:
     def settings(self) -> dict[str, Any]:
         """The content of claim.toml."""
         return tomllib.loads(self.file.read_text(encoding="utf-8"))
+
+    @property
+    def relation(self) -> str:
+        """The relation of the two groups with which the sentence holds, as in --fail-unless."""
+        words: list[str] = self.settings["claim"]["holds_if"].split()
+        return words[1]
 
     @property
     def sha256(self) -> str:
@@ -140,7 +148,20 @@ def run(claim: StoredClaim, output_dir: Path) -> None:
     subprocess.run((*PROGRAM, *words), cwd=ROOT, check=True)
     for name in KEPT_FILES:
         shutil.copyfile(directory / name, claim.folder / name)
-    claim.store("result.json", result_of(directory))
+    claim.store("result.json", result_of(directory) | {"conditions": conditions_met(claim, directory)})
+
+
+def conditions_met(claim: StoredClaim, directory: Path) -> dict[str, bool]:
+    """Ask the product, for each relation of the claim's two groups, whether its answer supports it."""
+    first_group, _, second_group = claim.settings["claim"]["holds_if"].split()
+    met = {}
+    for relation in ("better-than", "worse-than", "equivalent-to"):
+        words = ("report", str(directory), "--quiet", "--fail-unless", f"{first_group} {relation} {second_group}")
+        status = subprocess.run((*PROGRAM, *words), cwd=ROOT, capture_output=True, check=False).returncode
+        if status not in (0, ConditionNotMet.exit_code):
+            raise Refused(f"{claim.name}: esper-ab {' '.join(words)} ended with status {status}")
+        met[relation] = status == 0
+    return met
 
 
 def result_of(directory: Path) -> dict[str, Any]:
@@ -169,54 +190,61 @@ def core_seconds(entries: Iterable[dict[str, Any]]) -> float:
     return seconds
 
 
-def judged(verdict_json: dict[str, Any]) -> dict[str, Any]:
-    """Return the comparison that decides a claim: that over all tasks, or the only one."""
-    comparisons: Sequence[dict[str, Any]] = verdict_json.get("judged", verdict_json)["comparisons"]
-    return comparisons[-1]
+def judged(verdict_json: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the comparison of a claim over all its tasks, and those on each task."""
+    comparisons: Sequence[dict[str, Any]] = verdict_json["judged"]["comparisons"]
+    (over_all,) = (comparison for comparison in comparisons if comparison["task"] == MEAN)
+    return over_all, [comparison for comparison in comparisons if comparison is not over_all]
 
 
-OTHERWISE = {
-    Verdict.BETTER: "a difference that matters",
-    Verdict.WORSE: "the opposite holds",
-    Verdict.EQUIVALENT: "no difference that matters",
-}
-
-
-def answer_to(claim: StoredClaim, verdict: str) -> str:
-    """Say what a verdict says about the sentence of a claim."""
-    if verdict == claim.settings["claim"].get("holds_if", Verdict.BETTER):
+def answer_to(claim: StoredClaim, conditions: dict[str, bool], verdict: str) -> str:
+    """Say what an answer says about the sentence: the conditions that it meets, and its verdict over all tasks."""
+    relation = claim.relation
+    if conditions[relation]:
         return "holds"
-    return OTHERWISE.get(Verdict(verdict), "open")
+    if conditions["equivalent-to"]:
+        return "no difference that matters"
+    if conditions["better-than"] or conditions["worse-than"]:
+        return "a difference" if relation == "equivalent-to" else "the opposite holds"
+    return "mixed" if Verdict(verdict) in DIFFERENT else "open"
 
 
 def row(claim: StoredClaim) -> str:
     """Return the line of a claim in the table."""
     about = claim.settings["claim"]
     sealed = claim.stored("seal.json")
+    sealed_on = sealed["sealed"][:10] if sealed else ""
+    cells = [f"[{about['sentence']}]({claim.name}/summary.txt)"]
     verdict_json = claim.stored("verdict.json")
     result = claim.stored("result.json")
-    cells = [f"[{about['sentence']}]({claim.name}/)"]
     if verdict_json is None or result is None:
-        cells += ["sealed, not run" if sealed else "not sealed", "", "", ""]
-    else:
-        comparison = judged(verdict_json)
-        answer = answer_to(claim, comparison["verdict"])
-        effect = f"{comparison['estimate']:+.2f} [{comparison['low']:+.2f}, {comparison['high']:+.2f}]"
-        cells += [
-            f"**{answer}**: {comparison['verdict']}",
-            effect,
-            str(comparison["used"]),
-            str(result["core_minutes"]),
-        ]
-    cells += [sealed["sealed"][:10] if sealed else "", about["source_says"]]
+        cells = [f"[{about['sentence']}]({claim.name}/claim.toml)", "sealed, not run" if sealed else "not sealed"]
+        return f"| {' | '.join([*cells, '', '', '', '', sealed_on, about['source_says']])} |"
+    over_all, of_tasks = judged(verdict_json)
+    cells += [
+        f"**{answer_to(claim, result['conditions'], over_all['verdict'])}**",
+        effect_of(over_all),
+        "; ".join(f"{comparison['task'].removeprefix('gym:')} {comparison['verdict']}" for comparison in of_tasks),
+        str(over_all["used"]),
+        str(result["core_minutes"]),
+        sealed_on,
+        about["source_says"],
+    ]
     return f"| {' | '.join(cells)} |"
+
+
+def effect_of(comparison: dict[str, Any]) -> str:
+    """Return the difference with its interval, in margins; "" if there is none."""
+    if comparison["low"] is None:
+        return ""
+    return f"{comparison['estimate']:+.2f} [{comparison['low']:+.2f}, {comparison['high']:+.2f}]"
 
 
 def table() -> list[str]:
     """Return the table of all claims."""
     return [
-        "| claim | answer | difference, in margins | seeds | core minutes | sealed | what the source says |",
-        "|---|---|---|---|---|---|---|",
+        "| claim | answer | difference, in margins | on each task | seeds | core minutes | sealed | the sources |",
+        "|---|---|---|---|---|---|---|---|",
         *map(row, all_claims()),
     ]
 

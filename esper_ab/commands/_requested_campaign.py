@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from esper_ab.api.requested import DeclaredExperiment
-from esper_ab.campaign.campaign import Campaign, PriorResults
+from esper_ab.campaign.campaign import Campaign, CampaignPlan, PriorResults
 from esper_ab.campaign.reward_audit import load_reward_audit
 from esper_ab.commands._launch_flags import LaunchFlags
 from esper_ab.commands._launcher_flags import read_launcher_flags
@@ -87,6 +87,18 @@ def read_campaign(flags: LaunchFlags) -> Campaign:
         prior=_prior_results(flags),
         launcher=read_launcher_flags(flags.by_name).over(request.launcher),
     )
+
+
+def check_holds_if(plan: CampaignPlan) -> None:
+    """Raise UsageError if the claim of a plan holds on a condition that its answer cannot meet."""
+    condition = plan.campaign.about.get("claim", {}).get("holds_if")
+    if condition is None:
+        return
+    from esper_ab.verdict.requirement import parse_requirement  # for claims only
+
+    has_guardrails = bool(plan.parts[0].plan.experiment.guardrails)
+    origin = "[claim] holds_if"
+    parse_requirement(condition, plan.groups, plan.comparisons, has_guardrails=has_guardrails, origin=origin)
 
 
 def _refuse_files_of_one_task(flags: LaunchFlags, parts: int) -> None:

@@ -50,7 +50,7 @@ def command(**options: Any) -> None:
     from esper_ab.campaign.running import run
     from esper_ab.commands._launch_flags import typed_flags
     from esper_ab.commands._plan_output import print_plan
-    from esper_ab.commands._requested_campaign import read_campaign
+    from esper_ab.commands._requested_campaign import check_holds_if, read_campaign
     from esper_ab.live.console import outlive_terminal
 
     flags = typed_flags(options)
@@ -61,6 +61,7 @@ def command(**options: Any) -> None:
     plan = plan_campaign(campaign, make_launcher(campaign.launcher), only_plan=flags.dry_run)
     has_guardrails = bool(plan.parts[0].plan.experiment.guardrails)
     requirements = parse_requirements(flags.fail_unless, plan.groups, plan.comparisons, has_guardrails=has_guardrails)
+    check_holds_if(plan)
     print_plan(plan, json=flags.json, in_full=flags.verbose, dry_run=flags.dry_run)
     confirm(plan, yes=flags.yes, dry_run=flags.dry_run)
     if fallback is None:

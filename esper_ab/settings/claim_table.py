@@ -6,7 +6,7 @@ It changes nothing about the experiment. The plan shows it, and experiment.toml 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 
@@ -20,8 +20,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence that others have written, in words that the verdict of the experiment can confirm or contradict."""
 
     sentence: _Text  # "Clipping the value loss trains better policies."
-    # The verdict, of the first comparison or of that over all tasks, with which the sentence holds.
-    holds_if: Literal["BETTER", "WORSE", "EQUIVALENT", "NOT WORSE"] = "BETTER"
+    holds_if: str = ""  # a condition as in --fail-unless: "clipped better-than unclipped"
     source: str = ""  # with its page or section
     source_says: str = ""  # what was found there, and on which tasks
     margin_reason: str = ""  # why smaller differences would not matter
@@ -52,8 +51,7 @@ def remarks_on(claim: Claim | None) -> dict[str, Any]:
     if claim is None:
         return {}
     values = {name: value for name, value in msgspec.structs.asdict(claim).items() if value not in ("", None)}
-    return {
-        "description": f"claim, which holds if the verdict is {claim.holds_if}: {claim.sentence}",
-        "variants": {},
-        "claim": values,
-    }
+    condition = ""
+    if claim.holds_if:
+        condition = f" It holds if {claim.holds_if}."
+    return {"description": f"claim: {claim.sentence}{condition}", "variants": {}, "claim": values}

@@ -42,9 +42,14 @@ class Requirement:
 
 
 def parse_requirement(
-    text: str, groups: Sequence[str], comparisons: Iterable[Contrast], *, has_guardrails: bool = True
+    text: str,
+    groups: Sequence[str],
+    comparisons: Iterable[Contrast],
+    *,
+    has_guardrails: bool = True,
+    origin: str = "--fail-unless",
 ) -> Requirement:
-    """Parse `text`; `has_guardrails` says whether the plan has any, or that it is not known.
+    """Parse `text`, which was written at `origin`; `has_guardrails`: whether the plan has any, or that is not known.
 
     Raises UsageError if the form is wrong, a relation or group is unknown, the two groups are not compared, or the
     requirement is about guardrails and the plan has none.
@@ -54,29 +59,27 @@ def parse_requirement(
     relation_places = [place for place, word in enumerate(words) if word in RELATIONS]
     if len(relation_places) != 1 or relation_places[0] in (0, len(words) - 1):
         raise UsageError(
-            f'--fail-unless "{text}": expected GROUP RELATION GROUP, as in {EXAMPLE}; relations: {", ".join(RELATIONS)}'
+            f'{origin} "{text}": expected GROUP RELATION GROUP, as in {EXAMPLE}; relations: {", ".join(RELATIONS)}'
         )
     (place,) = relation_places
     left_group = " ".join(words[:place])
     right_group = " ".join(words[place + 1 :])
     for name in (left_group, right_group):
         if name not in groups:
-            raise UsageError(f'--fail-unless "{text}": no group {name!r}; {did_you_mean(name, groups)}')
+            raise UsageError(f'{origin} "{text}": no group {name!r}; {did_you_mean(name, groups)}')
     compared_groups = [contrast.groups for contrast in comparisons]
     if (left_group, right_group) not in compared_groups and (right_group, left_group) not in compared_groups:
-        raise UsageError(
-            f'--fail-unless "{text}": these two are not compared; the plan compares {named(compared_groups)}'
-        )
+        raise UsageError(f'{origin} "{text}": these two are not compared; the plan compares {named(compared_groups)}')
     relation = words[place]
     if guarded and (relation not in _GUARDABLE or (left_group, right_group) not in compared_groups):
         first_group, second_group = compared_groups[0]
         raise UsageError(
-            f'--fail-unless "{text}": guardrails are those of a group that is compared with another one, as in '
+            f'{origin} "{text}": guardrails are those of a group that is compared with another one, as in '
             f'"{first_group} better-than {second_group}{_GUARDED}" or "… not-worse-than …{_GUARDED}"'
         )
     if guarded and not has_guardrails:
         raise UsageError(
-            f'--fail-unless "{text}": this plan has no guardrails; declare one, as in --guardrail "{GUARDRAIL}"'
+            f'{origin} "{text}": this plan has no guardrails; declare one, as in --guardrail "{GUARDRAIL}"'
         )
     return Requirement(left=left_group, relation=relation, right=right_group, guarded=guarded)
 

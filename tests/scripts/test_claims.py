@@ -10,6 +10,7 @@ from esper_ab.settings.claim_table import read_claim
 from esper_ab.settings.parts import parse_parts
 from esper_ab.settings.request import read_request
 from esper_ab.settings.settings_file import read_toml
+from esper_ab.verdict.scale import MEAN
 
 ALL = claims.all_claims()
 SEALED = [claim for claim in ALL if claim.stored("seal.json") is not None]
@@ -29,6 +30,7 @@ def test_a_claim_can_be_launched_and_says_where_it_comes_from(claim):
     assert declared.source
     assert declared.source_says
     assert declared.margin_reason
+    assert declared.holds_if
     assert declared.core_minutes is not None
 
 
@@ -70,18 +72,49 @@ def test_modules_beside_a_claim_are_sealed_with_it(claim):
     assert claim.sha256 != sha256
 
 
-def test_a_row_tells_an_answer_from_an_open_claim_and_from_one_that_has_not_run(claim):
+CONDITIONS = {"better-than": False, "worse-than": False, "equivalent-to": False}
+
+
+@pytest.mark.parametrize(
+    ("relation", "met", "verdict", "answer"),
+    [
+        ("better-than", "better-than", "BETTER", "holds"),
+        ("better-than", "worse-than", "WORSE", "the opposite holds"),
+        ("better-than", "equivalent-to", "EQUIVALENT", "no difference that matters"),
+        ("better-than", None, "BETTER", "mixed"),
+        ("better-than", None, "EQUIVALENT", "open"),
+        ("better-than", None, "INCONCLUSIVE", "open"),
+        ("equivalent-to", "equivalent-to", "EQUIVALENT", "holds"),
+        ("equivalent-to", "worse-than", "WORSE", "a difference"),
+        ("equivalent-to", None, "INCONCLUSIVE", "open"),
+    ],
+)
+def test_the_answer_to_a_claim_follows_from_the_conditions_that_its_verdicts_meet(
+    claim, relation, met, verdict, answer
+):
+    text = claim.file.read_text()
+    claim.file.write_text(text.replace(f" {claim.relation} ", f" {relation} "))
+    conditions = CONDITIONS | ({met: True} if met else {})
+    assert claims.answer_to(claim, conditions, verdict) == answer
+
+
+def test_a_row_tells_an_answer_from_a_claim_that_has_not_run(claim):
     assert "| not sealed |" in claims.row(claim)
     claim.store("seal.json", {"sealed": "2026-11-30T09:00:00+00:00"})
     assert "| sealed, not run |" in claims.row(claim)
-    claim.store("result.json", {"core_minutes": 12.3})
-    comparison = {"verdict": "WORSE", "estimate": -0.5, "low": -0.9, "high": -0.1, "used": 40}
-    claim.store("verdict.json", {"judged": {"comparisons": [{"verdict": "BETTER"}, comparison]}})
-    assert "| **the opposite holds**: WORSE | -0.50 [-0.90, -0.10] | 40 | 12.3 | 2026-11-30 |" in claims.row(claim)
-    claim.store("verdict.json", {"judged": {"comparisons": [comparison | {"verdict": "INCONCLUSIVE"}]}})
-    assert "| **open**: INCONCLUSIVE |" in claims.row(claim)
-    claim.store("verdict.json", {"judged": {"comparisons": [comparison | {"verdict": "EQUIVALENT"}]}})
-    assert "| **no difference that matters**: EQUIVALENT |" in claims.row(claim)
+    claim.store("result.json", {"core_minutes": 12.3, "conditions": CONDITIONS | {"worse-than": True}})
+    on_task = {"task": "gym:CartPole-v1", "verdict": "INCONCLUSIVE"}
+    over_all = {"task": MEAN, "verdict": "WORSE", "estimate": -0.5, "low": -0.9, "high": -0.1, "used": 40}
+    claim.store("verdict.json", {"judged": {"comparisons": [on_task, over_all]}})
+    cells = [cell.strip() for cell in claims.row(claim).split("|")][2:8]
+    assert cells == [
+        "**the opposite holds**",
+        "-0.50 [-0.90, -0.10]",
+        "CartPole-v1 INCONCLUSIVE",
+        "40",
+        "12.3",
+        "2026-11-30",
+    ]
 
 
 def test_the_cost_counts_warm_ups_episodes_and_evaluations(tmp_path):

@@ -124,7 +124,7 @@ def test_a_plan_begins_with_the_claim_that_it_decides_and_with_its_budget(tmp_pa
     part = make_part(tmp_path, None)
     claim = Claim(sentence="Rewards that are shaped train better policies.", core_minutes=20.0)
     first_line, second_line = described(part, claim)
-    assert first_line == f"claim, which holds if the verdict is BETTER: {claim.sentence}"
+    assert first_line == f"claim: {claim.sentence}"
     core_minutes = part.cost.duration_s * len(part.plan.lanes) / 60.0
     assert second_line == f"budget: 20 core minutes; the estimate of this plan is {core_minutes:.1f} at most"
     assert "budget" not in " ".join(described(part, Claim(sentence=claim.sentence)))

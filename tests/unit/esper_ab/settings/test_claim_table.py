@@ -15,7 +15,7 @@ def test_a_claim_is_read_with_all_its_keys():
         "source_says": "it does not",
         "margin_reason": "a tenth of the range",
         "core_minutes": 20,
-        "holds_if": "EQUIVALENT",
+        "holds_if": "b equivalent-to a",
     }
     assert read_claim(table, "a.toml") == Claim(
         sentence=SENTENCE,
@@ -23,7 +23,7 @@ def test_a_claim_is_read_with_all_its_keys():
         source_says="it does not",
         margin_reason="a tenth of the range",
         core_minutes=20.0,
-        holds_if="EQUIVALENT",
+        holds_if="b equivalent-to a",
     )
 
 
@@ -35,7 +35,6 @@ def test_a_claim_is_read_with_all_its_keys():
         ({"source": "a paper"}, "the sentence is missing"),
         ({"sentence": ""}, "sentence ''"),
         ({"sentence": SENTENCE, "source": 2022}, "source 2022: Expected `str`, got `int`"),
-        ({"sentence": SENTENCE, "holds_if": "better"}, "holds_if 'better': Invalid enum value"),
         ({"sentence": SENTENCE, "core_minutes": 0}, "core_minutes 0: Expected `float` > 0"),
         ({"sentence": SENTENCE, "core_minutes": "20"}, "core_minutes '20': Expected `float`, got `str`"),
     ],
@@ -48,8 +47,13 @@ def test_an_invalid_claim_is_refused_with_its_key(table, words):
 def test_remarks_have_the_sentence_as_description_and_only_the_keys_that_were_given():
     remarks = remarks_on(Claim(sentence=SENTENCE, core_minutes=20.0))
     assert remarks == {
-        "description": f"claim, which holds if the verdict is BETTER: {SENTENCE}",
+        "description": f"claim: {SENTENCE}",
         "variants": {},
-        "claim": {"sentence": SENTENCE, "holds_if": "BETTER", "core_minutes": 20.0},
+        "claim": {"sentence": SENTENCE, "core_minutes": 20.0},
     }
     assert remarks_on(None) == {}
+
+
+def test_the_description_of_a_claim_has_the_condition_on_which_it_holds():
+    remarks = remarks_on(Claim(sentence=SENTENCE, holds_if="b better-than a"))
+    assert remarks["description"] == f"claim: {SENTENCE} It holds if b better-than a."
