@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -38,7 +39,9 @@ KEPT_FILES = ("verdict.json", "summary.txt")
 ALPHA = 0.05  # the chance of any false verdict over the whole registry
 MOST_CLAIMS = 20  # each has an equal share
 OUTPUT_DIR = ROOT / "experiments" / "claims"
-PROGRAM = (sys.executable, "-m", "esper_ab")
+PROGRAM = "esper-ab"
+# The program's folder comes first, so that commands in stored texts read as they are typed.
+ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
 class Refused(Exception):
@@ -100,8 +103,8 @@ def all_claims() -> list[StoredClaim]:
 
 def launched(claim: StoredClaim, *words: str) -> str:
     """Run `esper-ab launch claim.toml` with further words and return its output; its errors reach the terminal."""
-    command = (*PROGRAM, "launch", str(claim.file), "--name", claim.name, *words)
-    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    command = (PROGRAM, "launch", str(claim.file.relative_to(ROOT)), "--name", claim.name, *words)
+    return subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def estimated_core_minutes(plan: dict[str, Any]) -> float:
@@ -145,7 +148,7 @@ def run(claim: StoredClaim, output_dir: Path) -> None:
     words = ["launch", str(claim.file), "--name", claim.name, "--output-dir", str(output_dir), "--quiet"]
     if directory.exists():
         words = ["resume", str(directory)]
-    subprocess.run((*PROGRAM, *words), cwd=ROOT, check=True)
+    subprocess.run((PROGRAM, *words), cwd=ROOT, env=ENVIRONMENT, check=True)
     for name in KEPT_FILES:
         shutil.copyfile(directory / name, claim.folder / name)
     claim.store("result.json", result_of(directory) | {"conditions": conditions_met(claim, directory)})
@@ -157,7 +160,9 @@ def conditions_met(claim: StoredClaim, directory: Path) -> dict[str, bool]:
     met = {}
     for relation in ("better-than", "worse-than", "equivalent-to"):
         words = ("report", str(directory), "--quiet", "--fail-unless", f"{first_group} {relation} {second_group}")
-        status = subprocess.run((*PROGRAM, *words), cwd=ROOT, capture_output=True, check=False).returncode
+        status = subprocess.run(
+            (PROGRAM, *words), cwd=ROOT, env=ENVIRONMENT, capture_output=True, check=False
+        ).returncode
         if status not in (0, ConditionNotMet.exit_code):
             raise Refused(f"{claim.name}: esper-ab {' '.join(words)} ended with status {status}")
         met[relation] = status == 0
