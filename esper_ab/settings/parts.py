@@ -22,6 +22,7 @@ from esper_ab.settings.flags import of_flags
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import Request
 from esper_ab.settings.schema import FIELDS, SHORT
+from esper_ab.settings.values import typed
 
 _LONGEST_FOLDER = 50  # stays below the 64 characters of a name when a hash is added
 Cell = tuple[str, ...]  # "ppo.lr=1e-4", "ppo.epochs=2"
@@ -168,15 +169,19 @@ def _margins(request: Request, tasks: Sequence[str]) -> dict[str, float]:
 
 def _request_part(request: Request, task: str, cell: Iterable[Assignment], margins: Mapping[str, float]) -> Request:
     """Return the request with the settings of one part."""
-    flags: dict[str, object] = {"task": task} if task else {}
+    flags: dict[str, object] = {}
     if (margin := margins.get(task, margins.get(""))) is not None:
         flags["margin"] = margin
     own_assignments = request.by_task.get(task, {})
     for key, assignment in own_assignments.items():
         if FIELDS[key].spec.same:
             raise UsageError(f"{assignment.origin}: {key} must be the same for all tasks; set it outside this table")
+    named_task = []
+    if task:
+        origin = f"task {task}"
+        named_task.append(typed(Assignment("task", task, origin, request.task_folder, is_text=True)))
     strong_assignments = dict(request.strong)
-    for assignment in (*of_flags(flags), *cell):
+    for assignment in (*named_task, *of_flags(flags), *cell):
         strong_assignments[assignment.key] = assignment
     return replace(
         request, weak={**request.weak, **own_assignments}, strong=strong_assignments, tasks=(), by_task={}, margins=""

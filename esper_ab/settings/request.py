@@ -38,6 +38,7 @@ class Request:
     strong: Layer  # for all groups, over `tables`
     altered: Mapping[str, Layer]  # group -> its own settings, over all others
     tasks: tuple[str, ...] = ()  # if there are several
+    task_folder: Path = Path()  # base of relative paths in `tasks` and in the keys of `by_task`
     by_task: Mapping[str, Layer] = field(default_factory=dict)  # task, of several -> its own settings, over `weak`
     margins: str = ""  # TASK=SIZE,…
     grid: tuple[str, ...] = ()  # KEY=V1,V2,…
@@ -156,6 +157,7 @@ def request(
         tables={name: layer(table, in_group=True) for name, table in file.tables.items()},
         altered={name: layer(table, in_group=True) for name, table in altered_groups.items()},
         tasks=tuple(tasks) if len(tasks) > 1 else (),
+        task_folder=Path.cwd() if "task" in (flags or {}) else file.folder,
         by_task={name: layer(table) for name, table in by_task.items()},
         margins=margins,
         launcher=file.launcher,

@@ -123,3 +123,28 @@ def test_a_grid_setting_cannot_differ_between_groups(tmp_path, options, group):
 )
 def test_alpha_is_shared_by_all_comparisons_and_their_means(parts, groups, has_control, shares):
     assert share_of(0.05, parts, groups, controlled=has_control) == pytest.approx(0.05 / shares)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'task = ["envs.py:one_env", "gym:CartPole-v1"]\n',
+        '[tasks."envs.py:one_env"]\nepisodes = 4\n[tasks."gym:CartPole-v1"]\nepisodes = 4\n',
+    ],
+)
+def test_functions_among_the_tasks_of_a_file_are_those_beside_the_file(tmp_path, monkeypatch, text):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    function, registered = _parse(tmp_path, "groups = ['a=env', 'b=env']\nmargin = 1.0\n" + text)
+    assert function.asked.task == f"{tmp_path / 'envs.py'}:one_env"
+    assert registered.asked.task == "gym:CartPole-v1"
+
+
+def test_functions_among_the_tasks_of_the_command_line_are_those_of_the_working_directory(tmp_path, monkeypatch):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    options = {"task": "envs.py:one_env,gym:CartPole-v1", "margin": 1.0}
+    function, _ = _parse(tmp_path, "groups = ['a=env', 'b=env']\ntask = ['digits', 'mixture']\n", **options)
+    assert function.asked.task == f"{elsewhere / 'envs.py'}:one_env"
