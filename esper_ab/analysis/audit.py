@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from esper_ab.analysis import audit_comparisons, audit_conduct, audit_setup, audit_updates
 from esper_ab.analysis.kind import FindingsKind
 from esper_ab.analysis.observe import ComparedPairs
+from esper_ab.analysis.reused_runs import reuse_findings
 from esper_ab.contracts.kinds_of_task import of_kind
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import outcome_of
@@ -22,6 +23,7 @@ def audit(history: History, pairs: ComparedPairs) -> Iterator[Finding]:
     yield from audit_comparisons.comparison_findings(history, pairs)
     yield from audit_setup.setup_findings(history)
     yield from audit_conduct.conduct_findings(history)
+    yield from reuse_findings(history)
     yield from audit_updates.update_findings(history)
     yield from of_kind(history.plan.kind, FindingsKind).findings(history, pairs)
     yield from _outcome_findings(history)

@@ -36,7 +36,7 @@ class Conduct(msgspec.Struct, frozen=True, kw_only=True):
     episodes: int  # training episodes recorded
     env_steps: int  # recorded in training
     evaluation_episodes: int
-    wall_s: float  # sum over the recorded training episodes
+    wall_s: float  # sum over the recorded training episodes, without those of reused runs
     episode_s: float | None  # median over all training episodes except the first of each run
     warm_up_s: float | None  # median over runs
     first_episode_s: float | None  # median over runs
@@ -71,17 +71,18 @@ def learners(history: History) -> dict[str, list[RunHistory]]:
 def _group_conduct(group: str, runs: Sequence[RunHistory], incidents: Sequence[Incident]) -> Conduct:
     names = {run.ref.name for run in runs}
     faults = Counter[str](entry.category for entry in incidents if entry.run_name in names)
-    seconds = [run.columns.of("total_s") for run in runs if len(run.columns)]
+    trained_runs = [run for run in runs if run.reused is None]  # times of another day say nothing of this experiment
+    seconds = [run.columns.of("total_s") for run in trained_runs if len(run.columns)]
     wall_s = sum(sum(run_seconds) for run_seconds in seconds)
+    timed_steps = sum(int(sum(run.columns.of("steps"))) for run in trained_runs)
     env_steps = 0
     failed_count = 0
-    later_seconds: list[float] = []
     evaluated_results: list[EnvEpisode] = []
     for run in runs:
         env_steps += int(sum(run.columns.of("steps")))
         failed_count += int(sum(run.columns.of("failed")))
-        later_seconds += run.columns.of("total_s")[1:]
         evaluated_results += evaluated_envs(run)
+    later_seconds = [run_s for run_seconds in seconds for run_s in run_seconds[1:]]
     episode_s = _median(later_seconds)
     median_first_s = _median([run_seconds[0] for run_seconds in seconds])
     cold_ratio = None
@@ -89,7 +90,7 @@ def _group_conduct(group: str, runs: Sequence[RunHistory], incidents: Sequence[I
         cold_ratio = median_first_s / episode_s
     decisions_per_s = None
     if wall_s > 0:
-        decisions_per_s = env_steps / wall_s
+        decisions_per_s = timed_steps / wall_s
     return Conduct(
         group=group,
         runs=len(runs),
@@ -97,7 +98,7 @@ def _group_conduct(group: str, runs: Sequence[RunHistory], incidents: Sequence[I
         left_out=sum(run.left_out for run in runs),
         lost=sum(run.lost and run.failed for run in runs),
         cancelled=sum(run.lost and not run.failed for run in runs),
-        episodes=sum(len(run_seconds) for run_seconds in seconds),
+        episodes=sum(len(run.columns) for run in runs),
         env_steps=env_steps,
         evaluation_episodes=len(evaluated_results),
         wall_s=wall_s,

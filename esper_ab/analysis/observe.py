@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from esper_ab.analysis.guarded_measures import guarded_rows
+from esper_ab.analysis.reused_runs import rests_on_conditions
 from esper_ab.design.design import Contrast, Design
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.outcomes import outcome_of
@@ -89,11 +90,16 @@ def pairs_of(history: History, contrast: Contrast) -> Pairs:
 
 
 def same_records(history: History, contrast: Contrast, pairs: Pairs) -> bool:
-    """True if there are pairs and both runs of each pair have equal digests throughout."""
+    """True if there are pairs and both runs of each pair have equal digests throughout.
+
+    Runs of another day whose seeds do not repeat are never the same.
+    """
     runs_a = {run.ref.replicate: run for run in history.of_group(contrast.a)}
     runs_b = {run.ref.replicate: run for run in history.of_group(contrast.b)}
     for pair in pairs:
-        if digests_of(runs_a[pair.replicate]) != digests_of(runs_b[pair.replicate]):
+        run_a = runs_a[pair.replicate]
+        run_b = runs_b[pair.replicate]
+        if digests_of(run_a) != digests_of(run_b) or rests_on_conditions(history, (run_a.ref.name, run_b.ref.name)):
             return False
     return len(pairs) > 0
 

@@ -171,9 +171,9 @@ class LoadedExperiment:
         if replicate not in runs:
             raise UsageError(f"no seed {replicate!r} of {group} in '{self.path}'; its seeds are 0 to {max(runs)}")
         run = runs[replicate]
-        path = self.path / run.spec.policy_file
         if run.evaluation is None:
             raise UsageError(f"run {run.ref.name} in '{self.path}' has no policy: the run is {run.state}, not finished")
+        path = self.path / run.evaluation.policy_file
         try:
             sha256 = hashlib.sha256(read_regular(path, FILE_LIMIT_BYTES)).hexdigest()
         except OSError as error:

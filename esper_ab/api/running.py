@@ -38,6 +38,7 @@ from esper_ab.launchers import Launcher
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.launcher import AskedLauncher
 from esper_ab.settings.parts import Part
+from esper_ab.settings.references import References, read_references
 from esper_ab.trackers.settings import check_tracking
 
 _RETRIES = 2
@@ -54,6 +55,8 @@ class More(TypedDict, total=False):
     ray_address: str | None
     ray_label: dict[str, str] | None
     ray_wait: Annotated[float, msgspec.Meta(ge=0)] | None
+    references: str | Path | None
+    references_limit: str | None
 
 
 class RunArguments(More, total=False):
@@ -85,7 +88,7 @@ def run_ab_test(
     every variant after `max_retries` retries without a new record or, with `retry_failed_runs=False`, after the first
     death. `verbose=True` prints the plan and shows a live view. `launcher="inline"` runs workers as threads of this
     process, for debuggers. `launcher="ray"` uses a cluster; `ray_address`, `ray_label` and `ray_wait` mean the same as
-    the flags.
+    the flags, and so do `references`, a folder of kept runs that are used again, and `references_limit`.
 
     A failed run is a RunResult without success. If too many runs fail, the experiment ends, its remaining runs count as
     failed, and `Results.error` gives the reason. Raises UsageError before anything starts, DiskFull, and after Ctrl-C
@@ -142,6 +145,7 @@ def run_declared(
         output_dir=path_of("output_dir", output_dir),
         tracking=declaration.tracking,
         about=declaration.about,
+        references=_references(options_by_name),
     )
     with interruptible(f"{function} was interrupted before the first run; nothing was recorded"):
         plan = plan_campaign(campaign, launcher)
@@ -166,6 +170,14 @@ def _asked_launcher(options_by_name: Mapping[str, Any]) -> AskedLauncher:
     return AskedLauncher(
         **{key: options_by_name[key] for key in AskedLauncher.__struct_fields__ if key in options_by_name}
     )
+
+
+def _references(options_by_name: Mapping[str, Any]) -> References | None:
+    """Return the folder of kept runs among the arguments of the call; None if there is none."""
+    folder = options_by_name.get("references")
+    names = ("references", "references_limit")
+    path = None if folder is None else path_of("references", folder)
+    return read_references(path, options_by_name.get("references_limit"), names)
 
 
 def _death_limit(options_by_name: Mapping[str, Any]) -> Limits:

@@ -19,12 +19,14 @@ from esper_ab.plan.plan import Plan
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.launcher import NOT_GIVEN, AskedLauncher
 from esper_ab.settings.parts import Part
+from esper_ab.settings.references import References
 from esper_ab.trackers.settings import Tracking
 
 if TYPE_CHECKING:
     from esper_ab.code_trees.sealing import SealedCode
     from esper_ab.design.calibration_file import Calibration
     from esper_ab.design.design import Contrast
+    from esper_ab.kept_runs.offers import Offers
     from esper_ab.settings.eval_episodes import EvaluationNoise
     from esper_ab.verdict.analysis_plan import AnalysisPlan
 
@@ -56,6 +58,7 @@ class Campaign:
     about: dict[str, Any] = field(default_factory=dict)  # the author's remarks, for [record] of experiment.toml
     generated_name: str = "{task}-{time}"  # of the directory, if the request has no name
     unsealed: tuple[Path, ...] = ()  # untracked files of the user's that are no part of a state of the code
+    references: References | None = None  # the folder of kept runs, which are reused; None: every run is trained
     may_have_begun: bool = False  # whether the caller continues a campaign that has begun, instead of refusing it
 
     @property
@@ -78,6 +81,7 @@ class PartPlan:
     code: SealedCode | None = (
         None  # the states of the code that its groups are trained with; None: the files as they are
     )
+    offers: Offers | None = None  # kept runs that may be reused; None: there is no folder of them
 
 
 @dataclass(frozen=True, kw_only=True)

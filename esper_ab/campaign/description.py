@@ -48,6 +48,7 @@ def whole_plan(part: PartPlan, width: int = WIDTH) -> str:
     sentences = [power_line(part)]
     if len(part.plan.design.comparisons) > 1:
         sentences.append(_saved_seeds(part))
+    sentences += _about_kept_runs(part)
     return "\n".join(filter(None, (text, *(wrapped(sentence, width) for sentence in sentences), *chances(part, width))))
 
 
@@ -61,7 +62,17 @@ def _saved_seeds(part: PartPlan) -> str:
 
 
 def _short_plan(part: PartPlan, width: int) -> str:
-    return short_text(part.plan, part.machine, part.cost, part.folder, power_line(part), width)
+    text = short_text(part.plan, part.machine, part.cost, part.folder, power_line(part), width)
+    return "\n".join((*(wrapped(sentence, width) for sentence in _about_kept_runs(part)), text))
+
+
+def _about_kept_runs(part: PartPlan) -> tuple[str, ...]:
+    """Say which kept runs are reused, if there is a folder of them."""
+    if part.offers is None:
+        return ()
+    from esper_ab.kept_runs.words import in_plan  # most experiments have no such folder
+
+    return in_plan(part.offers)
 
 
 def power_line(part: PartPlan) -> str:
@@ -218,4 +229,9 @@ def encode(plan: CampaignPlan) -> bytes:
 
 def _encode_part(part: PartPlan) -> bytes:
     folder_json = msgspec.Raw(json.dumps(str(part.folder)).encode())  # as above
-    return msgspec.json.encode({"plan": part.plan, "estimate": part.cost, "experiment_dir": folder_json})
+    document = {"plan": part.plan, "estimate": part.cost, "experiment_dir": folder_json}
+    if part.offers is not None:
+        from esper_ab.kept_runs.words import as_json  # as above
+
+        document["references"] = as_json(part.offers)
+    return msgspec.json.encode(document)

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+import msgspec
 
 from esper_ab.campaign.campaign import Campaign, CampaignPlan
 from esper_ab.campaign.experiment_directory import claim_new, made
@@ -106,4 +107,9 @@ def write_campaign_files(plan: CampaignPlan) -> None:
         code.keep(plan.directory)  # for `resume`, from which parts may begin that have not
     parts = [JointPart(name=part.name, folder=part.folder.name, digest=part.plan.digest) for part in plan.parts]
     settings = {part.folder.name: experiment_toml(part.plan, part.machine) for part in plan.parts}
-    write_joint(plan.directory, Joint(parts=tuple(parts), scores=plan.scores), settings)
+    joint_experiment = Joint(parts=tuple(parts), scores=plan.scores)
+    if (references := plan.campaign.references) is not None:
+        joint_experiment = msgspec.structs.replace(
+            joint_experiment, references=str(references.folder), references_limit_bytes=references.limit_bytes
+        )
+    write_joint(plan.directory, joint_experiment, settings)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from esper_ab.contracts.code_state import CODE_FOLDER
 from esper_ab.contracts.files_below import remove_below, remove_folder_below
-from esper_ab.contracts.run_files import LOGS
+from esper_ab.contracts.run_files import LOGS, REUSED
 from esper_ab.journal.begun import begun
 from esper_ab.journal.lock import JOURNAL_NAME, LOCK_NAME, Lock, holder
 from esper_ab.live.console import CONSOLE_NAME
@@ -16,7 +16,18 @@ from esper_ab.readers.joint_directory import PLAN_NAME, is_joint
 PLAN_TEXT = "plan.txt"
 _KEPT = frozenset({LOCK_NAME, CONSOLE_NAME})  # the lock is held, and the console may be written to
 _MADE = frozenset(
-    {JOURNAL_NAME, "experiment.toml", PLAN_TEXT, PLAN_NAME, "rewards", "trainer", CODE_FOLDER, "tracking", LOGS}
+    {
+        JOURNAL_NAME,
+        "experiment.toml",
+        PLAN_TEXT,
+        PLAN_NAME,
+        "rewards",
+        "trainer",
+        CODE_FOLDER,
+        "tracking",
+        LOGS,
+        REUSED,
+    }
 )
 
 

@@ -13,6 +13,7 @@ from esper_ab.campaign.directory import choose_directory
 from esper_ab.campaign.leftover import is_leftover
 from esper_ab.campaign.machines import Machines
 from esper_ab.campaign.part_planning import needed_bytes, plan_on
+from esper_ab.campaign.reuse import with_offers
 from esper_ab.campaign.taken_directory import taken
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.trainer import is_guarded
@@ -22,6 +23,7 @@ from esper_ab.launchers import Launcher
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import settings_of
 from esper_ab.settings.parts import Part, as_part
+from esper_ab.settings.references import References
 
 if TYPE_CHECKING:
     from esper_ab.code_trees.sealing import SealedCode
@@ -110,9 +112,13 @@ def _check_threads(asked_experiment: AskedExperiment, launcher: Launcher) -> Non
 
 def _plan_parts(campaign: Campaign, directory: Path, machines: Machines) -> Iterator[PartPlan]:
     """Yield the plan of every part; UsageError, with the name of the part, if one cannot be planned or comes twice."""
-    code = seal_code(campaign.parts[0].asked, (campaign.output_dir, *campaign.unsealed))  # the same for all parts
+    references = campaign.references
+    kept_folders = () if references is None else (references.folder,)
+    unsealed = (campaign.output_dir, *campaign.unsealed, *kept_folders)
+    code = seal_code(campaign.parts[0].asked, unsealed)  # the same for all parts
     if len(campaign.parts) == 1:
-        yield plan_part("", campaign.parts[0].asked, directory, machines, campaign.prior, code)
+        only_part = plan_part("", campaign.parts[0].asked, directory, machines, campaign.prior, code)
+        yield with_offers(only_part, references, unsealed)
         return
     names = dict[str, str]()  # of the parts, by digest
     for part in campaign.parts:
@@ -125,7 +131,7 @@ def _plan_parts(campaign: Campaign, directory: Path, machines: Machines) -> Iter
                 twin = names[digest]
                 raise UsageError(f"this is the same experiment as {twin}, which would count twice; name each once")
         names[digest] = part.name
-        yield planned_part
+        yield with_offers(planned_part, references, unsealed)
 
 
 @contextmanager

@@ -14,12 +14,13 @@ from esper_ab.campaign.machines import Machines
 from esper_ab.campaign.observers import make_observers
 from esper_ab.campaign.part_planning import needed_bytes
 from esper_ab.campaign.planning import plan_part, seal_code
+from esper_ab.campaign.reuse import kept_afterwards, references_of, with_offers
 from esper_ab.campaign.running import RunOptions, resumed_as_a_whole, run_part
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files_below import check_no_links, remove_folder_below
 from esper_ab.contracts.machine import Device, Questions
 from esper_ab.contracts.regular_file import NotRegular
-from esper_ab.contracts.run_files import CHECKPOINTS, LOGS, POLICIES, RUNS
+from esper_ab.contracts.run_files import CHECKPOINTS, LOGS, POLICIES, REUSED, RUNS
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.control import experiment_run
 from esper_ab.control.preflight import check_experiment_dir, check_launcher
@@ -34,12 +35,13 @@ from esper_ab.readers.external_plan import read_plan
 from esper_ab.readers.joint_directory import PLAN_NAME, JointPart, is_joint, read_joint, refuse_joint
 from esper_ab.settings.kernel import check_kernel
 from esper_ab.settings.parse import parse
+from esper_ab.settings.references import References
 from esper_ab.settings.request import request
 from esper_ab.settings.settings_file import read_toml
 from esper_ab.trackers.state import read_settings
 from esper_ab.verdict.requirement import Requirement
 
-_WRITTEN_TO = (CHECKPOINTS, LOGS, POLICIES, RUNS, "tensorboard", "tracking")  # folders of an experiment
+_WRITTEN_TO = (CHECKPOINTS, LOGS, POLICIES, REUSED, RUNS, "tensorboard", "tracking")  # folders of an experiment
 _NOTHING = PriorResults()  # several parts have none, because a calibration or reward audit covers one task
 
 
@@ -103,7 +105,8 @@ def resume(
                 if begun(folder):
                     _resume_experiment(folder, launcher, options, None, allow_changed_code=allow_changed_code)
                 else:
-                    _launch_part(directory, part, launcher, options)
+                    references = references_of(joint_experiment)
+                    _launch_part(directory, part, launcher, options, references)
             write_report(folder)
 
 
@@ -165,6 +168,7 @@ def _continue_experiment(
     devices = _examined_devices(history, launcher, experiment_dir)
     check_launcher(launcher, lanes, devices)
     with reserved(launcher, lanes, devices), ExitStack() as stack:
+        stack.enter_context(kept_afterwards(experiment_dir, is_asked=history.references is not None))
         observers = make_observers(stack, experiment_dir, history.plan, history, watched=options.watched)
         observers += options.observers
         if make_extension is None:
@@ -199,7 +203,9 @@ def _examined_devices(history: History, launcher: Launcher, experiment_dir: Path
     return machine.devices if is_placed else ()
 
 
-def _launch_part(directory: Path, part: JointPart, launcher: Launcher, options: RunOptions) -> None:
+def _launch_part(
+    directory: Path, part: JointPart, launcher: Launcher, options: RunOptions, references: References | None
+) -> None:
     """Launch a part that has not started, from its settings file; UsageError if settings or user code have changed.
 
     A folder that the part already has is removed: it has no events, so a command that was killed has left it. No
@@ -210,7 +216,8 @@ def _launch_part(directory: Path, part: JointPart, launcher: Launcher, options: 
     file = directory / f"{part.folder}.toml"
     asked_experiment = parse(request(read_toml(file)))
     check_experiment_dir(folder, needed_bytes(asked_experiment, _NOTHING))
-    code = seal_code(asked_experiment, [directory.parent])
+    unsealed = [directory.parent] if references is None else [directory.parent, references.folder]
+    code = seal_code(asked_experiment, unsealed)
     machines = Machines(launcher, only_plan=False)
     planned_part = plan_part(part.name, asked_experiment, folder, machines, _NOTHING, code)
     if planned_part.plan.digest != part.digest:
@@ -221,4 +228,4 @@ def _launch_part(directory: Path, part: JointPart, launcher: Launcher, options: 
     lanes = planned_part.plan.lanes
     check_launcher(launcher, lanes, planned_part.machine.devices)
     with reserved(launcher, lanes, planned_part.machine.devices):
-        run_part(planned_part, launcher, options, read_settings(directory))
+        run_part(with_offers(planned_part, references, unsealed), launcher, options, read_settings(directory))

@@ -14,6 +14,7 @@ from esper_ab.campaign.description import whole_plan
 from esper_ab.campaign.directory import write_campaign_files
 from esper_ab.campaign.experiment_directory import make_experiment_directory, take_over
 from esper_ab.campaign.observers import make_observers
+from esper_ab.campaign.reuse import kept_afterwards, place_policies
 from esper_ab.contracts.errors import DiskFull, JournalError, naming
 from esper_ab.contracts.files_below import removed_on_failure
 from esper_ab.contracts.shell_command import shell_command
@@ -83,6 +84,8 @@ def run_part(
                 raise
         try:
             make_experiment_directory(folder, part.plan, part.machine, whole_plan(part), author_remarks, part.code)
+            with removed_on_failure(folder):
+                place_policies(part)
             if tracking != Tracking():
                 with removed_on_failure(folder):
                     save_settings(folder, tracking)  # `make_observers` reads them, now and later
@@ -91,7 +94,9 @@ def run_part(
             with suppress(JournalError):  # its folder may be gone
                 journal.close()
             raise
-        experiment_run.run(part.plan, journal, launcher, [*observers, *options.observers], options.limits)
+        stack.enter_context(kept_afterwards(folder, is_asked=part.offers is not None))
+        offered = () if part.offers is None else part.offers.events
+        experiment_run.run(part.plan, journal, launcher, [*observers, *options.observers], options.limits, offered)
 
 
 def resumed_as_a_whole(directory: Path, folder: Path) -> AbstractContextManager[None]:

@@ -36,6 +36,10 @@ class SealedCode:
             keep_code(experiment_dir, self.store)
         self.store.remove_trees()
 
+    def tree_hash(self, commit: str) -> str:
+        """Return the hash of a sealed commit's files, whatever its history."""
+        return self.store.line("rev-parse", f"{commit}^{{tree}}")
+
     def asked_in(self, questions: Questions) -> Questions:
         """Return the preflight's questions about a trainer in each of the states."""
         assert questions.trainer is not None, "only trainers have states of the code"

@@ -158,6 +158,15 @@ SECTIONS: dict[str, dict[str, dict[str, Any]]] = {
             "File of `esper-ab growth rewards` for these groups' rewards; it is added to the journal and the report.",
             type=PATH,
         ),
+        "references": takes(
+            "DIR",
+            "Keep finished runs in this folder, and use those of earlier experiments again instead of training them, "
+            "where that is valid.",
+            type=PATH,
+        ),
+        "references_limit": takes(
+            "SIZE", "Size of that folder, as in 500MB; runs used longest ago are removed. [default: 1GB]"
+        ),
         "fail_unless": takes(
             "REQUIREMENT",
             'Exit with status 12 unless the verdict supports this, as in "simplified better-than shaped". Repeatable.',

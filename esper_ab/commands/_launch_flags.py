@@ -67,6 +67,8 @@ class LaunchFlags(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     unpaired: bool = False
     calibration: Path | None = None
     reward_audit: Path | None = None
+    references: Path | None = None
+    references_limit: str | None = None
     fail_unless: tuple[str, ...] = ()
 
     # Where it runs

@@ -20,9 +20,12 @@ from esper_ab.contracts.shell_command import shell_command
 from esper_ab.settings.assignments import split_commas
 from esper_ab.settings.claim_table import remarks_on
 from esper_ab.settings.parts import parse_parts
+from esper_ab.settings.references import read_references
 from esper_ab.settings.request import Request, read_request
 from esper_ab.settings.settings_file import read_toml
 from esper_ab.trackers.settings import NAMES, Tracking, check_tracking, wandb_mode
+
+_REFERENCES = ("--references", "--references-limit")
 
 
 def read_what(flags: LaunchFlags) -> tuple[DeclaredExperiment, Request]:
@@ -86,6 +89,7 @@ def read_campaign(flags: LaunchFlags) -> Campaign:
         tracking=_checked_tracking(flags, declaration.tracking),
         prior=_prior_results(flags),
         launcher=read_launcher_flags(flags.by_name).over(request.launcher),
+        references=read_references(flags.references, flags.references_limit, _REFERENCES),
     )
 
 

@@ -47,6 +47,8 @@ _OWN = (
     "scores",
     "calibration",
     "reward_audit",
+    "references",
+    "references_limit",
     "fail_unless",
     "yes",
     "track",

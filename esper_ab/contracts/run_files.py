@@ -9,6 +9,7 @@ RUNS = "runs"
 LOGS = "logs"
 POLICIES = "policies"
 CHECKPOINTS = "checkpoints"
+REUSED = "reused"  # policies of kept runs
 _NO_SIGNS = str.maketrans("=+", "__")
 FILE_LIMIT_BYTES = 4 << 30  # largest policy or checkpoint that is read
 
@@ -36,6 +37,11 @@ def log_of(run: RunRef) -> str:
 def policy_of(run: RunRef) -> str:
     """Return the file for the trained policy of a run."""
     return f"{POLICIES}/{run.name}.pt"
+
+
+def reused_policy_of(run_name: str) -> str:
+    """Return the file for the policy of a kept run that may stand for this one."""
+    return f"{REUSED}/{run_name}.pt"
 
 
 def _plain(run: RunRef) -> str:

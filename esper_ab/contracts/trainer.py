@@ -83,6 +83,7 @@ class StateFacts(_TrainerMessage, frozen=True, kw_only=True):
     repeats: bool
     found: str  # the outcome of the first run of the rehearsal
     versions: dict[str, str] = {}  # of Python and packages, as far as they are known
+    packages_sha256: str = ""  # of the versions of all packages and of Python; "": they are not known
 
 
 class TrainerFacts(_TrainerMessage, frozen=True, kw_only=True):

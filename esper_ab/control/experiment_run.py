@@ -40,11 +40,16 @@ _FURTHER = "another Ctrl-C, after that barrier, killed the workers that were sti
 
 
 def run(
-    plan: Plan, place: Path | Journal, launcher: Launcher, observers: Sequence[Observer], limits: Limits | None = None
+    plan: Plan,
+    place: Path | Journal,
+    launcher: Launcher,
+    observers: Sequence[Observer],
+    limits: Limits | None = None,
+    offered: Sequence[events.AnyEvent] = (),
 ) -> None:
     """Carry out `plan` and journal it in a directory without a journal, or in an empty journal that the caller passes.
 
-    The caller has reserved the plan's lanes.
+    The caller has reserved the plan's lanes. `offered`: what is recorded about kept runs before the first run.
 
     Returns when every run is done. Raises UsageError if the directory is taken, and WorkerFailed, WorkerHung,
     JournalError, DiskFull or Interrupted if the experiment cannot be finished. In every case, no worker is left running
@@ -53,7 +58,7 @@ def run(
     first_event = events.ExperimentStarted(schema=events.SCHEMA, plan=plan, **_describe_process())
     journal = place if isinstance(place, Journal) else Journal(place)
     sink = EventSink(journal, begin(first_event, keeps_records=False), observers)
-    _perform(sink, [first_event], journal.experiment_dir, launcher, limits)
+    _perform(sink, [first_event, *offered], journal.experiment_dir, launcher, limits)
 
 
 def extend(

@@ -126,6 +126,51 @@ class TrainerMended(Event, frozen=True, kw_only=True, tag="trainer_mended"):
     before: tuple[str, ...]  # runs with records that were made with earlier files
 
 
+class KeptGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A group whose runs are kept, and may have been kept by earlier experiments."""
+
+    identity: Sha256  # of everything that determines the numbers of a run except its seed
+    conditions: dict[str, str]  # machine and versions
+    repeats: bool  # whether a seed repeats to the bit
+
+
+class ReferencesOpened(Event, frozen=True, kw_only=True, tag="references"):
+    """Runs of this experiment are kept in a folder, and those that earlier experiments kept there may be reused."""
+
+    folder: str
+    limit_bytes: Count
+    opened_at: str  # ISO 8601
+    groups: dict[str, KeptGroup]  # without those whose runs cannot be kept
+    refused: tuple[str, ...] = ()  # why runs are neither kept nor reused, a sentence each
+
+
+class RunOffered(Event, frozen=True, kw_only=True, tag="run_offered"):
+    """A run that an earlier experiment kept, and that may stand for one of this plan."""
+
+    run_name: str
+    source: str  # the earlier experiment
+    trained_at: str  # ISO 8601
+    age_s: Seconds  # when it was offered
+    check: bool = False  # the run is trained again, to see whether it gives the same records
+    other_conditions: tuple[str, ...] = ()  # names of conditions under which it was trained and that differ now
+    episodes: tuple[EpisodeRecord, ...]
+    evaluation: EvaluationRecord
+
+
+class ReuseChecked(Event, frozen=True, kw_only=True, tag="reuse_checked"):
+    """The offered runs that were trained again have given the same records, or not; if not, none is reused."""
+
+    agrees: bool
+    runs: tuple[str, ...]  # that were trained again
+    detail: str = ""  # what was different
+
+
+class RunReused(Event, frozen=True, kw_only=True, tag="run_reused"):
+    """The offered run stands for this one; its records follow."""
+
+    run: RunRef
+
+
 class Incident(Event, frozen=True, kw_only=True, tag="incident"):
     """A possible confounder of the comparison, shown with the results."""
 
@@ -171,6 +216,10 @@ AnyEvent = (
     | LookTaken
     | PlanExtended
     | TrainerMended
+    | ReferencesOpened
+    | RunOffered
+    | ReuseChecked
+    | RunReused
     | Incident
     | ExperimentEnded
 )

@@ -56,6 +56,7 @@ class RunHistory:
     failed: bool = False  # this run caused the loss; the others of its replicate were cancelled
     taken: list[Taken] = field(default_factory=list)  # once per worker, in order
     confounders: set[str] = field(default_factory=set)  # found in its training episodes, as in the list of incidents
+    reused: events.RunOffered | None = None  # the run of an earlier experiment that stands for it
 
     @property
     def expected(self) -> bool:
@@ -109,6 +110,9 @@ class History:
     incidents: list[events.Incident] = field(default_factory=list)
     ended: events.ExperimentEnded | None = None
     mended: events.TrainerMended | None = None  # the trainer's files that runs use instead of those in the plan
+    references: events.ReferencesOpened | None = None  # the folder of kept runs, if there is one
+    offered: dict[str, events.RunOffered] = field(default_factory=dict)  # kept runs that may be reused, by run
+    reuse_checked: events.ReuseChecked | None = None
     keeps_records: bool = field(compare=False)  # False: keep only the columns of new training episodes
 
     @property
@@ -170,6 +174,8 @@ class History:
                 self._take_mended(event)
             case events.Incident():
                 self._take_entry(event)
+            case events.ReferencesOpened() | events.RunOffered() | events.ReuseChecked():
+                self._take_offer(event)
             case _:
                 self._add_to_run(event)
 
@@ -183,6 +189,8 @@ class History:
         match event:
             case events.RunStarted():
                 self.run(event.run.name).started = True
+            case events.RunReused():
+                self._take_reused(self.run(event.run.name))
             case events.RunReady():
                 run = self.run(event.run.name)
                 if run.warm_up_s is None:  # keep that of the first start
@@ -205,6 +213,21 @@ class History:
         for name in event.runs:
             run = self.run(name)
             run.released = max(run.released, event.milestone)
+
+    def _take_offer(self, event: events.ReferencesOpened | events.RunOffered | events.ReuseChecked) -> None:
+        match event:
+            case events.ReferencesOpened():
+                self.references = event
+            case events.RunOffered():
+                self.offered[event.run_name] = event
+            case events.ReuseChecked():
+                self.reuse_checked = event
+
+    def _take_reused(self, run: RunHistory) -> None:
+        if run.ref.name not in self.offered:
+            raise Inconsistent(f"run {run.ref.name!r} is reused, but none was offered for it")
+        run.started = True
+        run.reused = self.offered[run.ref.name]
 
     def _take_entry(self, entry: events.Incident) -> None:
         if entry.run_name or entry.category in _OF_RUNS:

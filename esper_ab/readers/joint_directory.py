@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.contracts.files_below import write_below
-from esper_ab.contracts.records import GroupName, Sha256
+from esper_ab.contracts.records import Count, GroupName, Sha256
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.unreadable import UNREADABLE
@@ -38,11 +39,13 @@ class JointPart(Settings, frozen=True, kw_only=True):
 
 
 class Joint(Settings, frozen=True, kw_only=True):
-    """The parts of a joint experiment."""
+    """The parts of a joint experiment, and the folder of kept runs that they use."""
 
     esper_ab_joint: Literal[1] = 1
     parts: tuple[JointPart, ...]
     scores: dict[str, tuple[float, float]]  # by part: worst and target outcome; {}: no profiles are shown
+    references: str | UnsetType = UNSET  # absolute path; unset: there is none
+    references_limit_bytes: Count | UnsetType = UNSET
 
 
 _decode = msgspec.json.Decoder(Joint).decode

@@ -7,10 +7,12 @@ from typing import Any
 
 import msgspec
 
+from esper_ab.analysis.reused_runs import reused_runs
 from esper_ab.analysis.reward_audit import RewardAuditFindings, RewardFindings
 from esper_ab.contracts.visible import visible_json
 from esper_ab.design.design import rule
 from esper_ab.design.half_interval import HalfInterval
+from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome
 from esper_ab.report.content import Content
 from esper_ab.settings.eval_episodes import EvaluationNoise
@@ -48,6 +50,7 @@ def render_verdict(content: Content) -> bytes:
         "runs": [_run(history.runs[name].state, outcome) for name, outcome in content.outcomes.items()],
         "looks": history.looks,
         "incidents": history.incidents,
+        **_references(history),
         "versions": history.started.versions,
         "machine": history.started.machine,
         "code": history.started.code,
@@ -63,6 +66,15 @@ def indented(document: dict[str, Any]) -> bytes:
 
 def _run(state: str, outcome: RunOutcome) -> dict[str, Any]:
     return {"state": state, **msgspec.to_builtins(outcome)}
+
+
+def _references(history: History) -> dict[str, Any]:
+    """Return the runs that were reused, and what a check of them has given; only if there is a folder of kept runs."""
+    opened = history.references
+    if opened is None:
+        return {}
+    facts = {"folder": opened.folder, "opened_at": opened.opened_at, "refused": opened.refused}
+    return {"references": {**facts, "check": history.reuse_checked, "reused": reused_runs(history)}}
 
 
 def _noise(noise: EvaluationNoise | None, half: HalfInterval | None) -> dict[str, Any] | None:

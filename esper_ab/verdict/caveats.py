@@ -11,7 +11,7 @@ from esper_ab.stats.statistic import ComparisonContext
 from esper_ab.verdict.any_shape_words import any_shape_caveats
 from esper_ab.verdict.descriptive import statistics
 from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.finding import BESIDE_THE_CODE, LOST_SCORES, MIXED_CODE, ROWS, SEED
+from esper_ab.verdict.finding import BESIDE_THE_CODE, LOST_SCORES, MIXED_CODE, OLDER_RUNS, ROWS, SEED
 from esper_ab.verdict.further_pairs import looks_to_come
 from esper_ab.verdict.level_caveats import level_caveats
 from esper_ab.verdict.scale import MEAN
@@ -40,7 +40,7 @@ def caveats(evidence: Evidence) -> tuple[str, ...]:
         *undecided_caveats(evidence),
         *_margin_caveats(evidence),
         *_data_caveats(evidence),
-        *(finding.sentence for finding in evidence.findings if finding.kind == MIXED_CODE),
+        *(finding.sentence for finding in evidence.findings if finding.kind in (MIXED_CODE, OLDER_RUNS)),
         *_design_caveats(evidence),
         *_number_caveats(evidence),
     )

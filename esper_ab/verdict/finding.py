@@ -16,6 +16,7 @@ LOST_SCORES = "lost scores"  # kind of a finding on scores of items that runs lo
 MIXED_CODE = "mixed code"  # kind of a finding on results of different files of a trainer, shown beside the verdict
 SEED = "seed"  # kind of a finding on seeds that do not repeat, which stands beside the verdict
 BESIDE_THE_CODE = "beside the code"  # kind of a finding on what differs beside states of the code, likewise
+OLDER_RUNS = "older runs"  # kind of a finding on runs of other days that do not repeat, likewise
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from esper_ab.contracts import messages, worker_order
 from esper_ab.contracts.errors import EsperError, Interrupted, WorkerFailed
-from esper_ab.control.rules import commands, incidents, looks, runs
+from esper_ab.control.rules import commands, incidents, looks, reuse, runs
 from esper_ab.control.rules.blocks import BlocksInProgress
 from esper_ab.control.rules.commands import Command
 from esper_ab.control.rules.deaths import Deaths, any_expected, nothing_left
@@ -27,6 +27,7 @@ from esper_ab.control.rules.waiting import WaitingBlocks
 from esper_ab.control.rules.worker_state import Workers, WorkerState
 from esper_ab.journal.events import Incident, MilestoneReleased, PlanExtended, RunStarted
 from esper_ab.journal.fold import History, RunHistory
+from esper_ab.plan.plan import Block
 
 CTRL_C = "Ctrl-C"
 LAST_WORDS_S = 0.5  # grace after a worker's end: its last message, which may say why, can arrive later
@@ -101,8 +102,10 @@ class ExperimentMachine:
         history = self._history
         busy_lanes = set[str]()
         for block in history.blocks:
+            if runs.begun(history, block):
+                self._record_reused(block)
             kept_runs = runs.in_progress(history, block)
-            lanes = {run.ref.device for run in kept_runs}
+            lanes = {run.ref.device for run in kept_runs if run.reused is None}
             if lanes & busy_lanes:
                 self._waiting.put_back(block)  # it was set aside, and its lanes were used again
                 continue
@@ -256,6 +259,9 @@ class ExperimentMachine:
             if error is not None:
                 self._out.do(commands.Fail(error))
             self._start_blocks(now_s)
+            while self._blocks.anything_due:  # blocks in which every run is reused
+                self._release_due(now_s)
+                self._start_blocks(now_s)
         self._out.do(commands.Flush())
         self._warn_of_slow_runs(now_s)
         return self._out.taken()
@@ -327,7 +333,8 @@ class ExperimentMachine:
         self._out.do(commands.Sync())
         for _, release in releases:
             for name in release.runs:
-                self._send_release(self._history.runs[name], release.milestone, now_s)
+                if self._history.runs[name].reused is None:  # else its lane's worker may be at another run
+                    self._send_release(self._history.runs[name], release.milestone, now_s)
         done_blocks = {block for block, _ in releases if self._blocks.is_done(block)}
         for block in done_blocks:
             self._blocks.remove(block)
@@ -354,14 +361,21 @@ class ExperimentMachine:
     # --- blocks ---
 
     def _start_blocks(self, now_s: float) -> None:
+        if check := reuse.check_due(self._history):
+            self._out.record(check)
         free_lanes = {worker.lane for worker in self._workers if worker.is_free}
         for block in self._waiting.take(free_lanes):
+            self._record_reused(block)
             self._blocks.begin_or_restore(block, self._history)
             expected = [spec for spec in block.runs if self._history.runs[spec.ref.name].evaluation is None]
             for spec in expected:
                 worker = self._workers.on_lane(spec.ref.device)
                 worker.run = spec
                 self._assign(worker, spec, now_s)
+
+    def _record_reused(self, block: Block) -> None:
+        for event in reuse.events_due(self._history, block):
+            self._out.record(event)
 
     def _assign(self, worker: WorkerState, spec: worker_order.RunSpec, now_s: float) -> None:
         """Order the worker to begin the run, or to continue it where its records end."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from esper_ab.control.rules import looks, runs
+from esper_ab.control.rules import looks, reuse, runs
 from esper_ab.journal.fold import History
 from esper_ab.plan.plan import Block
 
@@ -28,7 +28,7 @@ class WaitingBlocks:
         self._queue([*self._blocks, *added_blocks])
 
     def take(self, free_lanes: set[str]) -> Iterator[Block]:
-        """Yield, in order, every block whose lanes are all in `free_lanes`.
+        """Yield, in order, every block whose lanes are all in `free_lanes`; reused runs need none.
 
         A block that keeps waiting reserves its free lanes, so later blocks cannot take them.
 
@@ -38,13 +38,19 @@ class WaitingBlocks:
         if not free_lanes:
             return
         for block in tuple(self._blocks):
-            if not free_lanes or not looks.may_start(self._history, block):
+            if not free_lanes or not looks.may_start(self._history, block) or reuse.is_held(self._history, block):
                 return
-            lanes = {spec.ref.device for spec in block.runs}
+            lanes = self._lanes_of(block)
             if lanes <= free_lanes:
                 self._blocks.remove(block)
                 yield block
             free_lanes -= lanes
+
+    def _lanes_of(self, block: Block) -> set[str]:
+        """Return the lanes that a block needs; all, if its runs take turns, which another block would disturb."""
+        if self._history.offered and not self._history.plan.experiment.takes_turns:
+            return {spec.ref.device for spec in block.runs if not reuse.stands(self._history, spec.ref.name)}
+        return {spec.ref.device for spec in block.runs}
 
     def _queue(self, blocks: Iterable[Block]) -> None:
         remaining_blocks = (looks.remaining(self._history, block) for block in blocks)

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from esper_ab.contracts.code_state import StateOfCode, tree_of
+from esper_ab.contracts.package_versions import sha256_of_versions
 from esper_ab.contracts.trainer import (
     Resumption,
     StateFacts,
@@ -60,6 +61,7 @@ def rehearse_states(
             repeats=own_facts.repeats,
             found=own_facts.found,
             versions={name: versions[state.group][name] for name in recorded_names if name in versions[state.group]},
+            packages_sha256=sha256_of_versions(versions[state.group]),
         )
     return _merged(facts, states, question.directory)
 

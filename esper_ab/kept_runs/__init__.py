@@ -1,0 +1,1 @@
+"""Runs that are kept for later experiments, for --references: which may stand for planned ones, and their folder."""
