@@ -52,7 +52,7 @@ def reused_runs(history: History) -> tuple[ReusedRuns, ...]:
     """Return the reused runs of every group that has some."""
     if history.references is None:
         return ()
-    groups = [_of_group(history, history.references, group) for group in history.groups]
+    groups = [_reused_runs_of(history, history.references, group) for group in history.groups]
     return tuple(group for group in groups if group is not None)
 
 
@@ -80,7 +80,7 @@ def _repeats(history: History, name: str) -> bool:
     return history.references is not None and history.references.groups[group].repeats
 
 
-def _of_group(history: History, opened: ReferencesOpened, group: str) -> ReusedRuns | None:
+def _reused_runs_of(history: History, opened: ReferencesOpened, group: str) -> ReusedRuns | None:
     runs = history.of_group(group)
     offers: dict[str, RunOffered] = {}
     for run in runs:

@@ -48,7 +48,7 @@ def whole_plan(part: PartPlan, width: int = WIDTH) -> str:
     sentences = [power_line(part)]
     if len(part.plan.design.comparisons) > 1:
         sentences.append(_saved_seeds(part))
-    sentences += _about_kept_runs(part)
+    sentences += _kept_runs_lines(part)
     return "\n".join(filter(None, (text, *(wrapped(sentence, width) for sentence in sentences), *chances(part, width))))
 
 
@@ -63,10 +63,10 @@ def _saved_seeds(part: PartPlan) -> str:
 
 def _short_plan(part: PartPlan, width: int) -> str:
     text = short_text(part.plan, part.machine, part.cost, part.folder, power_line(part), width)
-    return "\n".join((*(wrapped(sentence, width) for sentence in _about_kept_runs(part)), text))
+    return "\n".join((*(wrapped(sentence, width) for sentence in _kept_runs_lines(part)), text))
 
 
-def _about_kept_runs(part: PartPlan) -> tuple[str, ...]:
+def _kept_runs_lines(part: PartPlan) -> tuple[str, ...]:
     """Say which kept runs are reused, if there is a folder of them."""
     if part.offers is None:
         return ()

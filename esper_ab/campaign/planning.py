@@ -23,7 +23,6 @@ from esper_ab.launchers import Launcher
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import settings_of
 from esper_ab.settings.parts import Part, as_part
-from esper_ab.settings.references import References
 
 if TYPE_CHECKING:
     from esper_ab.code_trees.sealing import SealedCode

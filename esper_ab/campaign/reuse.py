@@ -11,7 +11,7 @@ import click
 from msgspec import UnsetType
 
 from esper_ab.campaign.campaign import PartPlan
-from esper_ab.contracts.errors import EsperError, refused
+from esper_ab.contracts.errors import EsperError, SettingName, refused
 from esper_ab.contracts.files_below import make_folder, write_below
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.readers.joint_directory import Joint
@@ -51,7 +51,8 @@ def place_policies(part: PartPlan) -> None:
     try:
         make_folder(folder)
     except OSError as error:
-        raise refused(error, f"--references {folder} cannot be created: {error.strerror}; name another") from None
+        problem = f": this folder cannot be created: {error.strerror}; name another"
+        raise refused(error, SettingName("references", str(folder)), problem) from None
     for file, policy in part.offers.policies.items():
         write_below(part.folder, file, policy)
 

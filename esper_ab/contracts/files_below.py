@@ -32,16 +32,18 @@ def open_below(root: Path, name: str | PurePath, flags: int, mode: int = _FILES_
     return open_regular(path, flags, mode)
 
 
-def write_below(root: Path, name: str | PurePath, data: bytes, *, synced: bool = False) -> None:
+def write_below(
+    root: Path, name: str | PurePath, data: bytes, *, synced: bool = False, sole_writer: bool = True
+) -> None:
     """Replace a file atomically: readers see either the old content or `data`.
 
     If OSError is raised, the old content is unchanged. If `synced` is true, the file and its folders are flushed to
     disk, and temporary files are removed that were left behind by a killed writer of this file; such a file must have
-    only one writer at a time.
+    only one writer at a time, unless `sole_writer` is false: then these stay.
     """
     path = _resolve(root, name)
     _make_parents(root, path)
-    if synced:
+    if synced and sole_writer:
         _remove_leftovers(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}-{int.from_bytes(os.urandom(6))}")
     try:

@@ -1,1 +1,1 @@
-"""Runs that are kept for later experiments, for --references: which may stand for planned ones, and their folder."""
+"""Runs kept for later experiments (--references): their folder, and which stand for planned ones."""

@@ -43,7 +43,7 @@ def _packages(plan: Plan, group: str) -> str:
     return sha256_of_versions({**versions, "Python": platform.python_version()})[:_SHOWN_CHARS]
 
 
-def differing(kept: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+def differing(earlier_conditions: Mapping[str, str], conditions: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the conditions that are not as they were."""
-    names = dict.fromkeys((*now, *kept))
-    return tuple(name for name in names if kept.get(name, "") != now.get(name, ""))
+    names = dict.fromkeys((*conditions, *earlier_conditions))
+    return tuple(name for name in names if earlier_conditions.get(name, "") != conditions.get(name, ""))

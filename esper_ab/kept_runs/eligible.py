@@ -91,7 +91,9 @@ def _repeats(plan: Plan, machine: Machine, group: str, conditions: Mapping[str, 
     if outcome.unit in _TIMES or outcome.unit.endswith(("/s", "/min", "/h")):
         raise NotEligible(f"their outcome is measured in {outcome.unit}, which depends on the machine's load")
     if is_command(plan.experiment.trainer) and group not in facts.states:
-        raise NotEligible("a seed does not repeat to the bit, and which files the command reads is known with --code")
+        raise NotEligible(
+            "a seed does not repeat to the bit, and only with states of the code all files of a command are known"
+        )
     if not conditions[PACKAGES]:
         raise NotEligible("a seed does not repeat to the bit, and the command does not show which Python it runs")
     return False

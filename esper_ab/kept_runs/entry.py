@@ -12,7 +12,7 @@ from esper_ab.contracts.unreadable import UNREADABLE
 FORMAT = 1
 
 
-class Damaged(ValueError):
+class DamagedRun(ValueError):
     """A file is no kept run, or not one that this version of esper_ab reads."""
 
 
@@ -48,18 +48,18 @@ def encode(run: KeptRun, policy: bytes) -> bytes:
 
 
 def decode(data: bytes) -> tuple[KeptRun, bytes]:
-    """Return the run and its policy; Damaged if the content is not as it was written."""
+    """Return the run and its policy; DamagedRun if the content is not as it was written."""
     first_line, _, body = data.partition(b"\n")
     try:
         header = _decode_header(first_line)
         if header.esper_ab_kept_run != FORMAT:
-            raise Damaged(f"format {header.esper_ab_kept_run}, expected {FORMAT}")
+            raise DamagedRun(f"format {header.esper_ab_kept_run}, expected {FORMAT}")
         if hashlib.sha256(body).hexdigest() != header.sha256:
-            raise Damaged("its content has changed")
+            raise DamagedRun("its content has changed")
         run_line, _, policy = body.partition(b"\n")
         run = _decode_run(run_line)
     except UNREADABLE as error:
-        raise Damaged(str(error)) from None
+        raise DamagedRun(str(error)) from None
     if len(policy) != run.policy_bytes or hashlib.sha256(policy).hexdigest() != run.evaluation.policy_sha256:
-        raise Damaged("its policy has changed")
+        raise DamagedRun("its policy has changed")
     return run, policy

@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from esper_ab.contracts.files_below import make_folder, sync_folder, write_all
+from esper_ab.contracts.files_below import remove_below, write_below
 from esper_ab.contracts.regular_file import open_regular, read_regular
-from esper_ab.kept_runs.entry import Damaged, KeptRun, decode, encode
+from esper_ab.kept_runs.entry import DamagedRun, KeptRun, decode, encode
 
 LARGEST_BYTES = 64 << 20  # of a file; a larger run is not kept
 _LOCK = ".lock"
@@ -45,7 +45,7 @@ def read_run(path: Path) -> tuple[KeptRun, bytes] | None:
     """Return the run of a file, and its policy; None if it is damaged, not readable or was just removed."""
     try:
         return decode(read_regular(path, LARGEST_BYTES))
-    except (OSError, Damaged):
+    except (OSError, DamagedRun):
         return None
 
 
@@ -68,21 +68,7 @@ def write_run(folder: Path, run: KeptRun, policy: bytes) -> bool:
     if len(data) > LARGEST_BYTES:
         return False
     path = path_of(folder, run.key, run.conditions)
-    make_folder(path.parent)
-    draft = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    try:
-        try:
-            write_all(descriptor, data)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        draft.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            draft.unlink()
-        raise
-    sync_folder(path.parent)
+    write_below(folder, path.relative_to(folder), data, synced=True, sole_writer=False)
     return True
 
 
@@ -99,7 +85,7 @@ def stored_files(folder: Path) -> list[StoredFile]:
 def abandoned_drafts(folder: Path) -> list[Path]:
     """Return drafts whose writers were killed."""
     drafts = []
-    for path in folder.glob(f"[0-9a-f][0-9a-f]/.*{_SUFFIX}.*"):
+    for path in folder.glob("[0-9a-f][0-9a-f]/.*"):
         with suppress(OSError):
             if time.time() - path.lstat().st_mtime > _ABANDONED_S:
                 drafts.append(path)
@@ -113,14 +99,14 @@ def evict(folder: Path, limit_bytes: int) -> list[StoredFile]:
     """
     with locked(folder):
         for draft in abandoned_drafts(folder):
-            draft.unlink(missing_ok=True)
+            remove_below(folder, draft.relative_to(folder))
         files = stored_files(folder)
         excess_bytes = sum(file.size_bytes for file in files) - limit_bytes
         removed_files = []
         for file in files:
             if excess_bytes <= 0:
                 break
-            file.path.unlink(missing_ok=True)
+            remove_below(folder, file.path.relative_to(folder))
             excess_bytes -= file.size_bytes
             removed_files.append(file)
     return removed_files

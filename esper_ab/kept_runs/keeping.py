@@ -89,8 +89,8 @@ def _is_trained_as_planned(history: History, run: RunHistory) -> bool:
     if starts[0].sitting == 0:
         return True
     sitting = history.continued[starts[0].sitting - 1]
-    first = history.started
-    return (sitting.versions, sitting.machine, sitting.code) == (first.versions, first.machine, first.code)
+    begin = history.started
+    return (sitting.versions, sitting.machine, sitting.code) == (begin.versions, begin.machine, begin.code)
 
 
 def _evaluation_of(run: RunHistory) -> EvaluationRecord:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from esper_ab.code_trees.sealing import SealedCode
     from esper_ab.contracts.machine import Machine
 
-Found = dict[int, tuple[KeptRun, bytes]]  # kept runs of a group with their policies, by replicate
+Candidates = dict[int, tuple[KeptRun, bytes]]  # kept runs of a group with their policies, by replicate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,23 +70,23 @@ def find_offers(
     """
     groups, refused = eligible_groups(plan, machine, code, unsealed)
     specs = {spec.ref.group_id: spec for spec in plan.blocks[0].runs}
-    found_by_group = {}
+    candidates_by_group = {}
     sentences = list(refused)
     for name, group in groups.items():
-        found, other_conditions = _find(references.folder, specs[name], group, plan)
-        if found:
-            found_by_group[name] = found
+        candidates, other_conditions = _find(references.folder, specs[name], group, plan)
+        if candidates:
+            candidates_by_group[name] = candidates
         elif other_conditions:
             sentences.append(
                 f"Kept runs of {name} are not reused: a seed does not repeat to the bit, and they were trained with "
                 f"other {listed(other_conditions)}."
             )
-    check_replicate = _check_replicate(groups, found_by_group)
+    check_replicate = _check_replicate(groups, candidates_by_group)
     now = datetime.now(UTC)
     offers = []
     policies = {}
-    for name, found in found_by_group.items():
-        for replicate, (run, policy) in found.items():
+    for name, candidates in candidates_by_group.items():
+        for replicate, (run, policy) in candidates.items():
             is_check = groups[name].repeats and replicate == check_replicate
             offer = _offer(run, f"{name}/{replicate}", groups[name], now, is_check=is_check)
             offers.append(offer)
@@ -99,22 +99,22 @@ def find_offers(
         groups=groups,
         refused=tuple(sentences),
     )
-    planned = {spec.ref.name for block in plan.blocks for spec in block.runs}
-    reused_share = sum(not offer.check and offer.run_name in planned for offer in offers) / len(planned)
+    planned_names = {spec.ref.name for block in plan.blocks for spec in block.runs}
+    reused_share = sum(not offer.check and offer.run_name in planned_names for offer in offers) / len(planned_names)
     saved_s = (cost.duration_s - cost.start_up_s) * reused_share
     return Offers(opened=opened, runs=tuple(offers), policies=policies, saved_s=saved_s)
 
 
-def _find(folder: Path, spec: RunSpec, group: KeptGroup, plan: Plan) -> tuple[Found, tuple[str, ...]]:
+def _find(folder: Path, spec: RunSpec, group: KeptGroup, plan: Plan) -> tuple[Candidates, tuple[str, ...]]:
     """Return the kept runs of a group, all made by the same files of the user's.
 
     Runs that do not repeat to the bit are only taken if their conditions are those of now. If there are others, the
     names of the conditions that differ are returned, too.
     """
     other_conditions: tuple[str, ...] = ()
-    found_by_witness: dict[str, Found] = {}
+    candidates_by_witness: dict[str, Candidates] = {}
     for replicate in _replicates(plan):
-        any_found = False
+        has_any = False
         for run, policy in find_runs(folder, key_of(group.identity, replicate)):
             if not _fits(run, _placed(spec, replicate), plan):
                 continue
@@ -122,27 +122,27 @@ def _find(folder: Path, spec: RunSpec, group: KeptGroup, plan: Plan) -> tuple[Fo
             if names and not group.repeats:
                 other_conditions = names
                 continue
-            any_found = True
-            found = found_by_witness.setdefault(run.witness if group.repeats else "", {})
-            if replicate not in found or not names:
-                found[replicate] = (run, policy)
-        if not any_found and replicate >= len(plan.blocks):
+            has_any = True
+            candidates = candidates_by_witness.setdefault(run.witness if group.repeats else "", {})
+            if replicate not in candidates or not names:
+                candidates[replicate] = (run, policy)
+        if not has_any and replicate >= len(plan.blocks):
             break
-    if not found_by_witness:
+    if not candidates_by_witness:
         return {}, other_conditions
-    return max(found_by_witness.values(), key=lambda found: _preference(found, group)), ()
+    return max(candidates_by_witness.values(), key=lambda candidates: _preference(candidates, group)), ()
 
 
-def _preference(found: Found, group: KeptGroup) -> tuple[bool, int, str]:
+def _preference(candidates: Candidates, group: KeptGroup) -> tuple[bool, int, str]:
     """Order the runs of different files: those under the conditions of now, those of first seeds, then the newest."""
-    as_now = any(run.conditions == group.conditions for run, _ in found.values())
-    return as_now, -min(found), max(run.trained_at for run, _ in found.values())
+    as_now = any(run.conditions == group.conditions for run, _ in candidates.values())
+    return as_now, -min(candidates), max(run.trained_at for run, _ in candidates.values())
 
 
 def _replicates(plan: Plan) -> Iterator[int]:
     """Yield the replicates of the plan, and those that may be added to one without a maximum."""
-    planned = range(len(plan.blocks))
-    return itertools.count() if plan.experiment.open_ended else iter(planned)
+    replicates = range(len(plan.blocks))
+    return itertools.count() if plan.experiment.open_ended else iter(replicates)
 
 
 def _placed(template: RunSpec, replicate: int) -> RunSpec:
@@ -168,20 +168,20 @@ def _fits(run: KeptRun, spec: RunSpec, plan: Plan) -> bool:
     return True
 
 
-def _check_replicate(groups: Mapping[str, KeptGroup], found_by_group: dict[str, Found]) -> int | None:
+def _check_replicate(groups: Mapping[str, KeptGroup], candidates_by_group: dict[str, Candidates]) -> int | None:
     """Choose the seed whose runs are trained again; None if no group repeats that has kept runs.
 
     Groups that repeat are left out if they have no kept run of that seed, or none beside it.
     """
-    repeating_groups = [name for name in found_by_group if groups[name].repeats]
+    repeating_groups = [name for name in candidates_by_group if groups[name].repeats]
     for name in repeating_groups:
-        if len(found_by_group[name]) == 1:
-            del found_by_group[name]
-    first_seeds = {name: min(found_by_group[name]) for name in repeating_groups if name in found_by_group}
+        if len(candidates_by_group[name]) == 1:
+            del candidates_by_group[name]
+    first_seeds = {name: min(candidates_by_group[name]) for name in repeating_groups if name in candidates_by_group}
     check_replicate = min(first_seeds.values(), default=None)
     for name, first_seed in first_seeds.items():
         if first_seed != check_replicate:
-            del found_by_group[name]
+            del candidates_by_group[name]
     return check_replicate
 
 

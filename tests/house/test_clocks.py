@@ -16,6 +16,8 @@ ASKED_FOR = {
     "esper_ab/live/console.py": "the stamp of a line",
     "esper_ab/live/on_stderr.py": "the stamp of a line",
     "esper_ab/report/listing.py": "when the page was written",
+    "esper_ab/kept_runs/offers.py": "the age of kept runs",
+    "esper_ab/kept_runs/folder.py": "the age of temporary files, likewise",
     "esper_ab/commands/_removable.py": "the age of temporary files, which `tidy` removes",
 }
 WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "date.today"}
