@@ -20,21 +20,21 @@ def beginning_of(state_text: str, working_folder: Path) -> str:
     repository = repository_at(folder)
     base = SettingName("base")
     if repository is None:
-        raise UsageError(f"{folder} is in no git repository, so name the state to compare with: ", base)
+        raise UsageError(f"{folder} is in no git repository, so name the state to compare with by ", base)
     head = repository.commit_of("HEAD" if is_folder(state_text) else state_text)
     if not head:
-        raise UsageError(f"{repository.top} has no commit {state_text!r} to compare, so name the states: ", base)
+        raise UsageError(f"{repository.top} has no commit {state_text!r} to compare, so name the states by ", base)
     branch = _default_branch(repository)
     if not branch:
         raise UsageError(
-            f"{repository.top} has none of the branches {', '.join(_USUAL)}, so name the commit to compare with: ", base
+            f"{repository.top} has none of the branches {', '.join(_USUAL)}, so name the commit to compare with by ", base
         )
     try:
         return repository.line("merge-base", branch, head)
     except GitFailed:
         raise UsageError(
             f"{repository.top}: {branch} and {head[:7]} have no common commit here; `git fetch --unshallow` may get "
-            "it, or name the commit to compare with: ",
+            "it, or name the commit to compare with by ",
             base,
         ) from None
 

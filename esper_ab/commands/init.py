@@ -36,33 +36,47 @@ _LARGE = 10**15  # larger bounds would not help a reader
 
 
 @command_with("esper-ab init", "esper-ab init rates.py", "esper-ab init experiment.toml --force")
-@click.argument("file", metavar="[FILE.toml|FILE.py]", default="experiment.toml", type=PATH)
+@click.argument("file", metavar="[FILE.toml|FILE.py]", required=False, type=PATH)
+@switch("--gate", "Write gate.toml, the question of `esper-ab gate`, with all its keys.")
 @switch("--force", "Replace an existing file.")
 @json_flag
-def command(file: Path, force: bool, json: bool) -> None:
+def command(file: Path | None, gate: bool, force: bool, json: bool) -> None:
     """Write an experiment file, ready to run, with every setting and its default as a comment."""
-    if file.suffix not in (".toml", ".py"):
-        raise UsageError(f"{file}: the file name must end in .toml or .py, as in experiment.toml")
+    file = file or Path("gate.toml" if gate else "experiment.toml")
+    if file.suffix != ".toml" and (gate or file.suffix != ".py"):
+        endings = ".toml, as in gate.toml" if gate else ".toml or .py, as in experiment.toml"
+        raise UsageError(f"{file}: the file name must end in {endings}")
+    line = shell_command("gate" if gate else "launch", file)
+    if gate:
+        from esper_ab.gate.example import EXAMPLE  # of another room, which a file of an experiment does not need
+
+        _write(file, EXAMPLE, is_forced=force)
+    else:
+        _write(file, _experiment_file(file), is_forced=force)
+    if json:
+        click.echo(json_module.dumps({"file": str(file), "run": shlex.split(typeable(line))}))
+    else:
+        click.echo(typeable(f"wrote {file}\nsee the plan: {line} --dry-run\nrun it: {line}"))
+
+
+def _experiment_file(file: Path) -> str:
+    """Return the text of an experiment file, in the form that the name of the file shows."""
     # Turn the file's stem into a valid name for an experiment directory.
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", file.stem).strip("-_.")[:_NAME_CHARS] or "experiment"
     if file.suffix == ".py":
-        content = python_file(name)
-    elif name == file.stem:
-        content = toml_file()
-    else:
-        content = toml_file(name)
-    write = write_below if force else create_below
+        return python_file(name)
+    return toml_file() if name == file.stem else toml_file(name)
+
+
+def _write(file: Path, content: str, *, is_forced: bool) -> None:
+    """Write the file; UsageError if it exists and is not to be replaced, or if it cannot be written."""
+    write = write_below if is_forced else create_below
     try:
         write(file.parent, file.name, content.encode())
     except FileExistsError:
         raise UsageError(f"{file} already exists; --force replaces it") from None
     except OSError as error:
         raise refused(error, f"{file} cannot be written: {error.strerror}") from None
-    line = shell_command("launch", file)
-    if json:
-        click.echo(json_module.dumps({"file": str(file), "run": shlex.split(typeable(line))}))
-    else:
-        click.echo(typeable(f"wrote {file}\nsee the plan: {line} --dry-run\nrun it: {line}"))
 
 
 def toml_file(name: str = "") -> str:

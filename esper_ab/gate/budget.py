@@ -29,18 +29,21 @@ class Cost:
     start_s: float  # until the first runs train
     wave_s: float  # of pairs that train at the same time
     at_once: int  # pairs that do
+    kept_runs: tuple[int, ...] = ()  # by group, finished runs of the first seeds, which cost nothing
 
     def seconds(self, pairs: int) -> float:
         """Return how long this number of pairs takes."""
-        return self.start_s + self.wave_s * math.ceil(pairs / self.at_once)
+        saved_waves = sum(min(runs, pairs) for runs in self.kept_runs) / (2.0 * self.at_once)
+        return self.start_s + self.wave_s * max(0.0, math.ceil(pairs / self.at_once) - saved_waves)
 
 
 def affordable(cost: Cost, left_s: float) -> int:
     """Return how many pairs can be trained and judged in `left_s` seconds, at most MOST_SEEDS."""
-    usable_s = _SHARE * (left_s - REPORT_S) - cost.start_s
-    if usable_s <= 0.0 or cost.wave_s <= 0.0:
-        return 0 if usable_s <= 0.0 else MOST_SEEDS
-    return min(MOST_SEEDS, math.floor(usable_s / cost.wave_s) * cost.at_once)
+    usable_s = _SHARE * (left_s - REPORT_S)
+    pairs = 0
+    while pairs < MOST_SEEDS and cost.seconds(pairs + 1) <= usable_s:
+        pairs += 1
+    return pairs
 
 
 def minutes_for(cost: Cost, pairs: int, spent_s: float) -> int:

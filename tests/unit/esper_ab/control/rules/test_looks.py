@@ -4,6 +4,7 @@ Unpaired fake groups differ by 10 points per letter: `b` beats `a` at any look, 
 """
 
 import pytest
+from msgspec.structs import replace
 from support.journals.synthetic import started
 from support.plans import fake_plans
 from support.worlds.machine_world import World
@@ -11,7 +12,7 @@ from support.worlds.machine_world import World
 from esper_ab.analysis.observe import progress_of
 from esper_ab.control.rules.looks import due, may_start
 from esper_ab.design.design import Contrast
-from esper_ab.journal.events import LookTaken, PlanExtended, RunStarted
+from esper_ab.journal.events import EpisodeRecorded, LookTaken, PlanExtended, RunEvaluated, RunStarted
 from esper_ab.journal.fold import begin
 
 
@@ -102,3 +103,39 @@ def test_a_stop_for_futility_ends_its_groups():
 def test_an_experiment_with_one_seed_has_a_look():
     world = World(fake_plans.plan(seeds=1)).to_the_end()
     assert [event.replicates for event in world.journal if isinstance(event, LookTaken)] == [1]
+
+
+def with_equal_digests(event):
+    """Return the event as if the records of a seed had one digest in every group."""
+    if isinstance(event, EpisodeRecorded | RunEvaluated):
+        digest = f"{event.record.run.replicate:064}"
+        return replace(event, record=replace(event.record, digest=digest))
+    return event
+
+
+def test_a_plan_ends_early_where_all_records_of_its_groups_agree():
+    plan = fake_plans.plan(groups=("a1", "a2"), seeds=8, looks=(8,), identical_after=6, n_envs=1, episodes=1, cores=4)
+    first_event, *events = World(plan).to_the_end().journal
+    history = begin(first_event)
+    for event in events:
+        history.add(with_equal_digests(event))
+        if (recorded := due(history)) != ():
+            break
+    (look,) = recorded
+    assert (look.replicates, look.identical, set(look.leaving)) == (6, (Contrast(a="a1", b="a2"),), {"a1", "a2"})
+    assert look.outcome == "all records agree: a1 - a2"
+    history.add(look)
+    assert not any(run.expected for run in history.runs.values() if run.ref.replicate >= 6)
+    assert due(history) == ()
+
+
+@pytest.mark.parametrize("change", [{"identical_after": 0}, {}])
+def test_other_plans_go_on_to_their_looks(change):
+    settings = {"groups": ("a1", "a2"), "unpaired": False, "seeds": 8, "looks": (8,), "identical_after": 6}
+    history = history_at_end(**(settings | change))
+    assert [look.replicates for look in history.looks] == [8]
+
+
+def test_blocks_wait_until_it_is_known_whether_the_first_ones_agree():
+    history = begin(started(fake_plans.plan(seeds=20, identical_after=6)))
+    assert [may_start(history, block) for block in history.blocks] == [n < 6 for n in range(20)]
