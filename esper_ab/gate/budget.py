@@ -16,6 +16,9 @@ from esper_ab.design import design, non_inferiority
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 
 MOST_SEEDS = 200  # of a gate; whoever needs more asks a question that `launch` is for
+# The same while the spread of pairs is unknown: the more seeds a plan has, the later its looks decide, and with a look
+# after a tenth of them even a difference of three SDs would stay open there.
+MOST_AT_FIRST = 60
 REPORT_S = 5.0  # for judging, and for ending workers
 _SHARE = 0.85  # of the time left that a plan may need as estimated, because estimates are rough
 _STEP = 1.25  # between looks

@@ -96,7 +96,10 @@ def fit(
             f"minutes = {question.minutes:g} pays for {n_pairs(most)}, and this claim needs {least}: {n_pairs(least)} "
             f"take about {enough} min ({duration(cost.wave_s)} for {n_pairs(cost.at_once)}); set minutes = {enough}"
         )
-    seeds = most if spread is None else _enough(part.plan.design, spread, least, most)
+    if spread is None:
+        seeds = min(most, budget.MOST_AT_FIRST)
+    else:
+        seeds = _enough(part.plan.design, spread, least, most)
     asked_experiment = msgspec.structs.replace(
         part.asked, seeds=seeds, looks=budget.looks(seeds, experiment.claim, guarded=guarded)
     )
