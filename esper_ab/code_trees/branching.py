@@ -6,36 +6,36 @@ from pathlib import Path
 
 from esper_ab.code_trees.git import GitFailed, Repository, repository_at
 from esper_ab.contracts.code_state import is_folder
-from esper_ab.contracts.errors import SettingName, UsageError
+from esper_ab.contracts.errors import UsageError
 
 _USUAL = ("origin/main", "origin/master", "main", "master")  # names of default branches, in the order of preference
+
+_REMEDY = "--base STATE, or base in gate.toml"
 
 
 def beginning_of(state_text: str, working_folder: Path) -> str:
     """Return the commit at which a state of the code left the default branch of its repository.
 
-    UsageError, which asks for the setting `base`, if there is no repository, no default branch or no such commit.
+    UsageError, which asks for the base, if there is no repository, no default branch or no such commit.
     """
     folder = Path(state_text).expanduser().resolve() if is_folder(state_text) else working_folder.resolve()
     repository = repository_at(folder)
-    base = SettingName("base")
     if repository is None:
-        raise UsageError(f"{folder} is in no git repository, so name the state to compare with by ", base)
+        raise UsageError(f"{folder} is in no git repository, so name the state to compare with: {_REMEDY}")
     head = repository.commit_of("HEAD" if is_folder(state_text) else state_text)
     if not head:
-        raise UsageError(f"{repository.top} has no commit {state_text!r} to compare, so name the states by ", base)
+        raise UsageError(f"{repository.top} has no commit yet, so name the state to compare with: {_REMEDY}")
     branch = _default_branch(repository)
     if not branch:
         raise UsageError(
-            f"{repository.top} has none of the branches {', '.join(_USUAL)}, so name the commit to compare with by ", base
+            f"{repository.top} has none of the branches {', '.join(_USUAL)}, so name the commit to compare with: {_REMEDY}"
         )
     try:
         return repository.line("merge-base", branch, head)
     except GitFailed:
         raise UsageError(
             f"{repository.top}: {branch} and {head[:7]} have no common commit here; `git fetch --unshallow` may get "
-            "it, or name the commit to compare with by ",
-            base,
+            f"it, or name the commit to compare with: {_REMEDY}"
         ) from None
 
 
