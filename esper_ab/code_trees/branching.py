@@ -28,7 +28,8 @@ def beginning_of(state_text: str, working_folder: Path) -> str:
     branch = _default_branch(repository)
     if not branch:
         raise UsageError(
-            f"{repository.top} has none of the branches {', '.join(_USUAL)}, so name the commit to compare with: {_REMEDY}"
+            f"{repository.top} has none of the branches {', '.join(_USUAL)}, so name the commit to compare with: "
+            f"{_REMEDY}"
         )
     try:
         return repository.line("merge-base", branch, head)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @valued("--head", "STATE", "The state in question. [default: your working tree]")
 @valued("--minutes", "M", "Minutes of wall-clock time for everything. [default: from FILE]", type=float)
 @valued("--comment", "PATH", "Write the answer as Markdown, at most 15 lines, as for a pull request.", type=PATH)
-@shared_options("output_dir", "dry_run", "json")
+@shared_options("references", "references_limit", "output_dir", "dry_run", "json")
 def command(file: Path, **options: Any) -> None:
     """Judge a change to your code by the question in FILE (gate.toml), within its minutes.
 
@@ -45,7 +45,8 @@ def command(file: Path, **options: Any) -> None:
     from esper_ab.gate.running import GateOptions, plan_gate, run_gate
     from esper_ab.live.console import outlive_terminal
 
-    question = read_gate_file(file).question(base=options["base"], head=options["head"], minutes=options["minutes"])
+    keys = ("base", "head", "minutes", "references", "references_limit")
+    question = read_gate_file(file).question(**{key: options[key] for key in keys})
     resuming = shell_command("gate", *click.get_current_context().meta.get(ARGUMENTS, ()))
     gate_options = GateOptions(
         folder=options["output_dir"],

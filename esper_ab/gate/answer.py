@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from esper_ab.analysis.reused_runs import reused_runs
 from esper_ab.campaign.answering import parse_requirements
 from esper_ab.contracts.answer_files import PAGE
 from esper_ab.contracts.errors import ConditionNotMet
@@ -84,6 +85,7 @@ def _document(
     assert facts is not None, "a gate trains with a trainer"
     states = facts.code_states
     effect = comparison.effect
+    kept_runs = reused_runs(history)
     return {
         "schema": SCHEMA,
         "verdict": comparison.verdict,
@@ -100,6 +102,8 @@ def _document(
         "pairs": len(comparison.pairs),
         "most_pairs": history.replicates,
         "runs": sum(run.evaluation is not None for run in history.runs.values()),
+        "reused": {reused.group: len(reused.runs) for reused in kept_runs},
+        "reused_days": max((reused.days_old for reused in kept_runs), default=None),
         "minutes": question.minutes,
         "seconds": round(spent_seconds(directory), 1),
         "finished": history.finished,

@@ -13,7 +13,7 @@ from esper_ab.api.what import trainer_in
 from esper_ab.contracts.claim import Claim
 from esper_ab.contracts.errors import ByDoor, SettingName, UsageError
 from esper_ab.contracts.wording import listed
-from esper_ab.design.non_inferiority import EARLIEST_LOOK
+from esper_ab.gate.budget import MOST_SEEDS
 from esper_ab.gate.question import BASE, GateClaim, GateQuestion
 from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.experiment import AskedExperiment
@@ -53,7 +53,8 @@ def ask(question: GateQuestion, states: Mapping[str, str], name: str) -> AskedEx
             "outcome_better": question.better,
             "claim": CLAIMS[question.claim],
             "guardrails": list(question.guardrails),
-            "seeds": EARLIEST_LOOK,
+            "seeds": MOST_SEEDS,
+            "looks": [MOST_SEEDS],
             "identical_after": 0 if question.guardrails else LEAST_PAIRS,  # guardrails may be of times
         }
         if question.outcome:

@@ -18,13 +18,12 @@ def comment(document: Mapping[str, Any], comparison: Comparison) -> str:
     """Return the comment: verdict, headline, a table of the numbers, and the warnings that count most."""
     mark = "passed" if document["passed"] else "not passed"
     states = document["states"]
-    seconds = document["seconds"]
     rows = {
         "base": escaped(states["base"]["words"]),
         "head": escaped(states["head"]["words"]),
         "difference": escaped(_difference(comparison)),
         "pairs": f"{document['pairs']} of at most {document['most_pairs']}",
-        "cost": f"{counted(document['runs'], 'run')}, {seconds / 60.0:.1f} of {document['minutes']:g} min",
+        "cost": f"{_runs(document)}, {document['seconds'] / 60.0:.1f} of {document['minutes']:g} min",
         "report": f"`{document['report']}`",
     }
     lines = [
@@ -40,6 +39,15 @@ def comment(document: Mapping[str, Any], comparison: Comparison) -> str:
     if warnings:
         lines += ["", *warnings]
     return "\n".join(lines[:MOST_LINES]) + "\n"
+
+
+def _runs(document: Mapping[str, Any]) -> str:
+    """Count the runs that were trained, and those of earlier experiments that were used again."""
+    kept_count = sum(document["reused"].values())
+    text = counted(document["runs"] - kept_count, "run")
+    if kept_count:
+        text += f" and {kept_count} kept ones, up to {document['reused_days']:.0f} days old"
+    return text
 
 
 def _difference(comparison: Comparison) -> str:

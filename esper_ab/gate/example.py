@@ -30,6 +30,10 @@ minutes = 10
 # The exit status if the minutes were too few to decide: 12 (fail) or 0 (pass).
 #undecided = "fail"
 
+# A folder of finished runs, from which those of base are used again where that is valid.
+#references = "/var/tmp/runs"
+#references_limit = "1GB"
+
 # How many seconds a run takes. By default as in earlier gates, else as in the rehearsal before the first run.
 #run_seconds = 30
 

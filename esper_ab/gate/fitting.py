@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import mean, stdev
 
 import msgspec
 
 from esper_ab.campaign.campaign import CampaignPlan, PartPlan
 from esper_ab.campaign.part_planning import plan_on
+from esper_ab.campaign.reuse import with_offers
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.wording import n_pairs, significant
+from esper_ab.contracts.wording import counted, n_pairs, significant
 from esper_ab.design.claim_endings import DIFFERENCES, claim_endings
 from esper_ab.design.design import Design
-from esper_ab.design.pairs_needed import power
+from esper_ab.design.pairs_needed import SD_LIMITS, power
 from esper_ab.design.plan_simulation import simulation_of
 from esper_ab.design.power import sd_of_differences
 from esper_ab.gate import budget
 from esper_ab.gate.budget import Cost
 from esper_ab.gate.measured import Measured
-from esper_ab.gate.question import GateQuestion
+from esper_ab.gate.question import BASE, HEAD, GateQuestion
+from esper_ab.journal.outcomes import mean_outcome
+from esper_ab.kept_runs.words import in_plan
 from esper_ab.plan.estimate import duration
+from esper_ab.stats.sd_limits import sd_limits
 from esper_ab.verdict.verdict import Verdict
 
 _ENOUGH_POWER = 0.95  # beyond which more seeds are not planned, if the spread of pairs is known
@@ -34,7 +39,13 @@ class PairsSpread:
     """The standard deviation of differences between the runs of a pair, and the gate that showed it."""
 
     sd: float
+    df: int
     source: str
+
+    @property
+    def most_sd(self) -> float:
+        """The upper limit of the standard deviation, with which seeds are planned."""
+        return sd_limits(self.sd, self.df, SD_LIMITS)[1]
 
 
 def spread_of(earlier_gates: Sequence[Measured]) -> PairsSpread | None:
@@ -48,14 +59,40 @@ def spread_of(earlier_gates: Sequence[Measured]) -> PairsSpread | None:
             continue
         source = f"{n_pairs(answer.pairs)} of {Path(answer.directory).name}"
         if answer.sd_of_differences and answer.verdict in _ALIKE:
-            return PairsSpread(sd=answer.sd_of_differences, source=source)
+            return PairsSpread(sd=answer.sd_of_differences, df=answer.pairs - 1, source=source)
         if answer.sd_of_base:
-            return PairsSpread(sd=sd_of_differences(answer.sd_of_base, 0.0), source=f"the runs of base in {source}")
+            sd = sd_of_differences(answer.sd_of_base, 0.0)
+            return PairsSpread(sd=sd, df=answer.pairs - 1, source=f"the runs of base in {source}")
     return None
 
 
+def spread_of_kept(part: PartPlan) -> PairsSpread | None:
+    """Return the spread that kept runs of base show, if runs of a pair are uncorrelated; None if there are too few."""
+    if part.offers is None:
+        return None
+    outcomes = [mean_outcome(run.evaluation) for run in part.offers.reusable(BASE)]
+    numbers = [outcome for outcome in outcomes if outcome is not None]
+    if len(numbers) < _FEWEST_KNOWN or not stdev(numbers):
+        return None
+    sd = sd_of_differences(stdev(numbers), 0.0)
+    return PairsSpread(sd=sd, df=len(numbers) - 1, source=f"{counted(len(numbers), 'kept run')} of base")
+
+
+def _seconds_of_kept(part: PartPlan) -> float:
+    """Return the mean duration of kept runs of base; 0.0 if there are none."""
+    runs = [] if part.offers is None else part.offers.reusable(BASE)
+    seconds = [sum(record.timing.total_s for record in run.episodes) + run.evaluation.timing.total_s for run in runs]
+    return mean(seconds) if seconds else 0.0
+
+
+def with_kept_runs(plan: CampaignPlan, unsealed: Sequence[Path]) -> CampaignPlan:
+    """Return the plan with the kept runs that fit its seeds. `unsealed`: what is no part of the code."""
+    (part,) = plan.parts
+    return replace(plan, parts=(with_offers(part, plan.campaign.references, unsealed),))
+
+
 def cost_of(part: PartPlan, question: GateQuestion, earlier_gates: Sequence[Measured]) -> Cost:
-    """Return what pairs cost: by the file or, without a number there, by earlier gates, else by the rehearsal.
+    """Return what pairs cost: by the file or, without a number there, by kept runs or earlier gates, else as rehearsed.
 
     UsageError if only a shortened rehearsal could tell.
     """
@@ -68,6 +105,7 @@ def cost_of(part: PartPlan, question: GateQuestion, earlier_gates: Sequence[Meas
     assert facts is not None, "a gate trains with a trainer"
     rehearsed_s = facts.point_s * experiment.episodes + facts.evaluate_s
     run_s = question.run_seconds or next((answer.run_seconds for answer in earlier_gates if answer.run_seconds), 0.0)
+    run_s = run_s or _seconds_of_kept(part)
     if run_s and rehearsed_s:
         wave_s *= run_s / rehearsed_s
     elif facts.shortened:
@@ -75,7 +113,8 @@ def cost_of(part: PartPlan, question: GateQuestion, earlier_gates: Sequence[Meas
             f"the rehearsal is shortened by {facts.shortened}, so it does not show how long a run takes; write "
             "run_seconds = SECONDS"
         )
-    return Cost(start_s=estimate.start_up_s, wave_s=wave_s, at_once=at_once)
+    kept_runs = () if part.offers is None else tuple(len(part.offers.reusable(group)) for group in (BASE, HEAD))
+    return Cost(start_s=estimate.start_up_s, wave_s=wave_s, at_once=at_once, kept_runs=kept_runs)
 
 
 def fit(
@@ -112,7 +151,7 @@ def _enough(design: Design, spread: PairsSpread, least: int, most: int) -> int:
     alpha = design.alpha if design.non_inferiority is None else 2.0 * design.alpha
     columns = design.positions if design.adjusted else 1
     for seeds in range(least + least % 2, most, 2):
-        if power(spread.sd, design.margin, seeds, alpha, columns) >= _ENOUGH_POWER:
+        if power(spread.most_sd, design.margin, seeds, alpha, columns) >= _ENOUGH_POWER:
             return seeds
     return most
 
@@ -127,6 +166,8 @@ def plan_lines(part: PartPlan, question: GateQuestion, spread: PairsSpread | Non
         f", or the end after {experiment.identical_after} if they are identical" if experiment.identical_after else ""
     )
     yield f"Plan: at most {n_pairs(experiment.seeds)} in {question.minutes:g} min; {look_words}{identical}."
+    if part.offers is not None:
+        yield from in_plan(part.offers)
     yield f"Power: {power_words(design, spread)}."
     yield "If the minutes end first, the answer is INCONCLUSIVE; the error rates of the looks before stay as planned."
 

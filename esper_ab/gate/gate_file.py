@@ -16,7 +16,7 @@ from esper_ab.contracts.wording import did_you_mean
 from esper_ab.gate.question import GateQuestion
 from esper_ab.settings.values import TOO_MANY_DIGITS
 
-_TEXTS = ("train", "higher", "lower", "claim", "base", "head", "undecided")
+_TEXTS = ("train", "higher", "lower", "claim", "base", "head", "undecided", "references", "references_limit")
 _NUMBERS = ("margin", "minutes", "run_seconds")
 _KEYS = (*_TEXTS, *_NUMBERS, "guardrails", "settings")
 _EXAMPLE = "train = 'python train.py --seed {seed} --out {out}'"
@@ -68,6 +68,7 @@ def _checked(path: Path, key: str, value: Any) -> Any:
     """Return the value of a key of the file; UsageError, which begins with the file, if it has another type."""
     if key in _TEXTS:
         expected, is_valid = "text", isinstance(value, str)
+        value = Path(value) if is_valid and key == "references" else value
     elif key in _NUMBERS:
         expected, is_valid = "a number", isinstance(value, int | float) and not isinstance(value, bool)
     elif key == "guardrails":

@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from esper_ab.contracts.code_state import StateOfCode
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.plain_values import describe_value
+from esper_ab.settings.references import References, read_references
 
 GateClaim = Literal["not-worse", "better"]
 BASE = "base"  # names of the groups
@@ -37,6 +39,8 @@ class GateQuestion:
     guardrails: tuple[str, ...] = ()
     run_seconds: float = 0.0  # how long a run takes; 0: as measured in earlier gates, else in the rehearsal
     undecided: Literal["fail", "pass"] = "fail"  # the exit status of a gate that could not decide
+    references: Path | None = None  # folder of runs that are kept for later gates; None: none is kept
+    references_limit: str | None = None  # size of that folder, as in 500MB
 
     def __post_init__(self) -> None:
         for name, expected, is_valid in (
@@ -51,6 +55,11 @@ class GateQuestion:
         ):
             if not is_valid:
                 raise UsageError(f"{name}: expected {expected}, not {describe_value(getattr(self, name))}")
+
+    @property
+    def kept_runs(self) -> References | None:
+        """The folder of kept runs; UsageError if it is none, or its limit is no size."""
+        return read_references(self.references, self.references_limit, ("references", "references_limit"))
 
     @property
     def requirement(self) -> str:

@@ -21,7 +21,7 @@ from esper_ab.control.rules.limits import Limits
 from esper_ab.gate.answer import GateAnswer, answer_of
 from esper_ab.gate.asked import ask, spelled_as_file
 from esper_ab.gate.budget import REPORT_S
-from esper_ab.gate.fitting import cost_of, fit, plan_lines, spread_of
+from esper_ab.gate.fitting import cost_of, fit, plan_lines, spread_of, spread_of_kept, with_kept_runs
 from esper_ab.gate.look_lines import LookLines
 from esper_ab.gate.measured import measured_before
 from esper_ab.gate.question import BASE, HEAD, GateQuestion
@@ -97,10 +97,16 @@ def _gate(question: GateQuestion, options: GateOptions) -> _Gate:
     return _Gate(
         question=question,
         options=options,
-        states=find_states(question, (options.folder, *options.unsealed)),
+        states=find_states(question, _unsealed(question, options)),
         launcher=make_launcher(NOT_GIVEN),
         begin_s=begin_s,
     )
+
+
+def _unsealed(question: GateQuestion, options: GateOptions) -> tuple[Path, ...]:
+    """Return the files and folders that are no part of the code, unless they are tracked."""
+    kept_folders = () if question.references is None else (question.references,)
+    return (options.folder, *options.unsealed, *kept_folders)
 
 
 def _planned(gate: _Gate, *, only_plan: bool = False) -> tuple[CampaignPlan, float]:
@@ -116,12 +122,14 @@ def _planned(gate: _Gate, *, only_plan: bool = False) -> tuple[CampaignPlan, flo
             parts=(Part(name="", asked=asked_experiment),),
             output_dir=gate.options.folder,
             unsealed=gate.options.unsealed,
+            references=question.kept_runs,
         )
         plan = plan_campaign(campaign, gate.launcher, only_plan=only_plan)
         _refuse_edited(gate, plan)
         cost = cost_of(plan.parts[0], question, earlier_gates)
-        spread = spread_of(earlier_gates)
+        spread = spread_of(earlier_gates) or spread_of_kept(plan.parts[0])
         plan = fit(plan, question, cost, spread, gate.passed_s)
+        plan = with_kept_runs(plan, _unsealed(question, gate.options))
     gate.options.say(f"Gate: {HEAD} is {gate.states.head.words}, {BASE} is {gate.states.base.words}.")
     for line in plan_lines(plan.parts[0], question, spread):
         gate.options.say(line)

@@ -29,8 +29,9 @@ def spent_seconds(experiment_dir: Path) -> float:
 
 
 def run_seconds(history: History) -> float:
-    """Return the mean duration of the runs that have ended; 0.0 if none has."""
-    durations = [_duration(run) for run in history.runs.values() if run.evaluation is not None]
+    """Return the mean duration of the runs that were trained here and have ended; 0.0 if there are none."""
+    own_runs = [run for run in history.runs.values() if run.reused is None]
+    durations = [_duration(run) for run in own_runs if run.evaluation is not None]
     return sum(durations) / len(durations) if durations else 0.0
 
 

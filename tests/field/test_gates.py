@@ -72,7 +72,8 @@ def answer(project):
 
 def test_a_refactoring_is_identical_after_a_few_pairs(project):
     change(project, "GAIN = 50.0", "GAIN = 100.0 / 2.0  # the same number")
-    ended = gate(project, "--comment", "comment.md")
+    words = ("--comment", "comment.md", "--references", "kept runs")
+    ended = gate(project, *words)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "head and base did the same in all 6 pairs" in ended.stdout
     assert "look after 6 of at most" in ended.stdout
@@ -81,11 +82,19 @@ def test_a_refactoring_is_identical_after_a_few_pairs(project):
     assert comment.startswith("### IDENTICAL: the gate is passed\n")
     assert len(comment.splitlines()) <= 15
 
-    repeated = gate(project, "--comment", "comment.md")  # a file that is no part of head
+    repeated = gate(project, *words)  # none of which is part of head
     assert repeated.returncode == 0, repeated.stderr
     assert len(directories(project)) == 1
     assert "has the answer" in repeated.stdout
     assert (project.top / "comment.md").read_text(encoding="utf-8") == comment
+
+    change(project, "GAIN = 50.0", "GAIN = 25.0 * 2.0")
+    ended = gate(project, *words)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "Reuses 5 runs of base (trained " in ended.stdout
+    comment = (project.top / "comment.md").read_text(encoding="utf-8")
+    assert "| cost | 7 runs and 5 kept ones, up to 0 days old, " in comment
+    assert len(directories(project)) == 2
 
 
 def test_a_bug_is_worse_and_a_gate_that_was_cut_off_goes_on(project):

@@ -43,15 +43,15 @@ def test_the_newest_gate_counts():
 
 
 def test_the_power_grows_with_a_smaller_spread():
-    rates = [pass_rate(NOT_WORSE, PairsSpread(sd=sd, source="here")) for sd in (20.0, 5.0, 1.0)]
+    rates = [pass_rate(NOT_WORSE, PairsSpread(sd=sd, df=9, source="here")) for sd in (20.0, 5.0, 1.0)]
     assert rates == sorted(rates)
     assert rates[0] < 0.2
     assert rates[-1] > 0.99
 
 
 def test_the_power_is_said_for_known_and_for_unknown_spreads():
-    known_words = power_words(NOT_WORSE, PairsSpread(sd=4.0, source="20 pairs of gate-1"))
-    rate = round(100.0 * pass_rate(NOT_WORSE, PairsSpread(sd=4.0, source="")))
+    known_words = power_words(NOT_WORSE, PairsSpread(sd=4.0, df=9, source="20 pairs of gate-1"))
+    rate = round(100.0 * pass_rate(NOT_WORSE, PairsSpread(sd=4.0, df=9, source="")))
     assert f"equal to base passes with {rate} %" in known_words
     assert "by 20 pairs of gate-1" in known_words
     assert "passes with 80 % if" in power_words(NOT_WORSE, None)
