@@ -46,7 +46,9 @@ def _runs(document: Mapping[str, Any]) -> str:
     kept_count = sum(document["reused"].values())
     text = counted(document["runs"] - kept_count, "run")
     if kept_count:
-        text += f" and {kept_count} kept ones, up to {document['reused_days']:.0f} days old"
+        days = round(document["reused_days"])
+        age = f"up to {counted(days, 'day')} old" if days else "less than a day old"
+        text += f" and {kept_count} kept ones ({age})"
     return text
 
 

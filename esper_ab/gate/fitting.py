@@ -162,10 +162,10 @@ def plan_lines(part: PartPlan, question: GateQuestion, spread: PairsSpread | Non
     experiment = part.plan.experiment
     looks = ", ".join(map(str, design.looks))
     look_words = f"looks after {looks}" if len(design.looks) > 1 else "one look at the end"
-    identical = (
-        f", or the end after {experiment.identical_after} if they are identical" if experiment.identical_after else ""
-    )
-    yield f"Plan: at most {n_pairs(experiment.seeds)} in {question.minutes:g} min; {look_words}{identical}."
+    early_words = ""
+    if experiment.identical_after:
+        early_words = f" It ends after {n_pairs(experiment.identical_after)} if all their records agree."
+    yield f"Plan: at most {n_pairs(experiment.seeds)} in {question.minutes:g} min; {look_words}.{early_words}"
     if part.offers is not None:
         yield from in_plan(part.offers)
     yield f"Power: {power_words(design, spread)}."

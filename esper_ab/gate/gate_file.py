@@ -18,7 +18,7 @@ from esper_ab.settings.values import TOO_MANY_DIGITS
 
 _TEXTS = ("train", "higher", "lower", "claim", "base", "head", "undecided", "references", "references_limit")
 _NUMBERS = ("margin", "minutes", "run_seconds")
-_KEYS = (*_TEXTS, *_NUMBERS, "guardrails", "settings")
+KEYS = (*_TEXTS, *_NUMBERS, "guardrails", "settings")
 _EXAMPLE = "train = 'python train.py --seed {seed} --out {out}'"
 
 
@@ -88,6 +88,6 @@ def _checked(path: Path, key: str, value: Any) -> Any:
 def _remedy(key: str) -> str:
     from esper_ab.settings.schema import FIELDS  # only for this message
 
-    if key in FIELDS and key not in _KEYS:
+    if key in FIELDS and key not in KEYS:
         return f"settings of `launch` are in the table [settings]: {key} = …"
-    return did_you_mean(key, _KEYS)
+    return did_you_mean(key, KEYS)

@@ -9,6 +9,7 @@ from support.commands.command_lines import check_command_line, commands_in
 
 from esper_ab.commands.launch import command
 from esper_ab.contracts.trainer import is_function
+from esper_ab.gate.gate_file import read_gate_file
 from esper_ab.settings.parts import parse_parts
 from esper_ab.settings.request import read_request
 from esper_ab.settings.settings_file import read_toml
@@ -80,6 +81,9 @@ def test_toml_blocks_in_the_pages_can_be_parsed(tmp_path):
     for _, block in blocks:
         tomllib.loads(block)
         path.write_text(block)
+        if "\nminutes = " in block:
+            assert read_gate_file(path).question().train
+            continue
         request = read_request({}, read_toml(path))
         assert parse_parts(request)[0].asked.groups
 

@@ -93,7 +93,7 @@ def test_a_refactoring_is_identical_after_a_few_pairs(project):
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "Reuses 5 runs of base (trained " in ended.stdout
     comment = (project.top / "comment.md").read_text(encoding="utf-8")
-    assert "| cost | 7 runs and 5 kept ones, up to 0 days old, " in comment
+    assert "| cost | 7 runs and 5 kept ones (less than a day old), " in comment
     assert len(directories(project)) == 2
 
 

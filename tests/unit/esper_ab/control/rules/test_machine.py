@@ -12,7 +12,7 @@ from support.plans import fake_plans
 from support.worlds.machine_world import World, limits_of
 
 from esper_ab.analysis.result_hash import result_hash
-from esper_ab.contracts.errors import Interrupted, OutOfTime, WorkerFailed, WorkerHung
+from esper_ab.contracts.errors import Interrupted, WorkerFailed, WorkerHung
 from esper_ab.contracts.messages import Failed, Release
 from esper_ab.control.rules import commands
 from esper_ab.control.rules.deaths import any_complete, nothing_left
@@ -391,14 +391,3 @@ def test_independent_runs_do_not_wait_for_each_other():
         world.finish_round()
     assert second_worker.milestone == 0
     assert all(len(event.runs) == 1 for event in world.journal if isinstance(event, MilestoneReleased))
-
-
-def test_after_a_time_limit_no_block_starts_and_those_in_progress_end():
-    world = World(fake_plans.plan(seeds=3))
-    while not any(isinstance(event, RunReady) for event in world.journal):
-        world.in_peace()
-    world.machine.close()
-    assert isinstance(world.to_the_end().error, OutOfTime)
-    history = fold(world.journal)
-    assert {run.ref.replicate for run in history.runs.values() if run.evaluation is not None} == {0}
-    assert not any(run.started for run in history.runs.values() if run.ref.replicate > 0)
