@@ -43,7 +43,7 @@ class ReusedRuns(msgspec.Struct, frozen=True, kw_only=True):
                 given_words += f", although {listed(self.other_conditions)} differed"
             return f"{kept_words}: {given_words}."
         return (
-            f"{kept_words}, up to {_age(self.days_old)} before this experiment: a seed does not repeat to the bit, so "
+            f"{kept_words}, {_age(self.days_old)} old when this began: a seed does not repeat to the bit, so "
             "only the same code, packages and kind of machine say that they compare."
         )
 
@@ -110,4 +110,4 @@ def _was_checked(history: History, name: str) -> bool:
 
 
 def _age(days: float) -> str:
-    return "less than a day" if days < 1.0 else counted(round(days), "day")
+    return "less than a day" if days < 1.0 else f"up to {counted(round(days), 'day')}"

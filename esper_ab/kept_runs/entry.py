@@ -28,6 +28,7 @@ class KeptRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     key: Sha256  # of everything that was asked for
     conditions: dict[str, str]  # machine and versions
+    repeats: bool  # whether a seed repeated to the bit
     witness: str  # digest of the first seed's run of the same group and experiment, which tells states of files apart
     source: str  # name of the experiment
     trained_at: str  # ISO 8601

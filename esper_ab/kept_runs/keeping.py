@@ -9,6 +9,7 @@ from esper_ab.analysis.code_states import recorded_by
 from esper_ab.contracts.files_below import make_folder
 from esper_ab.contracts.records import EvaluationRecord
 from esper_ab.contracts.regular_file import read_regular
+from esper_ab.journal.begun import begun
 from esper_ab.journal.events import KeptGroup, RunEvaluated
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.load import load
@@ -25,6 +26,8 @@ def keep_runs(experiment_dir: Path) -> int:
     Runs used longest ago are removed if the folder is larger than its limit. Raises OSError if the folder cannot be
     written.
     """
+    if not begun(experiment_dir):
+        return 0
     history = load(experiment_dir).history
     opened = history.references
     if opened is None or history.mended is not None:  # a mended trainer is not the one that was planned
@@ -45,6 +48,7 @@ def keep_runs(experiment_dir: Path) -> int:
             kept_run = KeptRun(
                 key=key_of(group.identity, run.ref.replicate),
                 conditions=group.conditions,
+                repeats=group.repeats,
                 witness=witness,
                 source=history.plan.experiment.name,
                 trained_at=times[run.ref.name],
@@ -112,7 +116,9 @@ def _policy_of(run: RunHistory, experiment_dir: Path) -> bytes | None:
 def _is_new(folder: Path, run: KeptRun, group: KeptGroup) -> bool:
     """Return whether the folder lacks the run; one that repeats also replaces one of other files of the user's."""
     stored_run = read_run(path_of(folder, run.key, run.conditions))
-    return stored_run is None or (group.repeats and stored_run[0].witness != run.witness)
+    if stored_run is None or stored_run[0].repeats != group.repeats:
+        return True
+    return group.repeats and stored_run[0].witness != run.witness
 
 
 def _digest(run: RunHistory) -> str:

@@ -116,7 +116,7 @@ def _find(folder: Path, spec: RunSpec, group: KeptGroup, plan: Plan) -> tuple[Ca
     for replicate in _replicates(plan):
         has_any = False
         for run, policy in find_runs(folder, key_of(group.identity, replicate)):
-            if not _fits(run, _placed(spec, replicate), plan):
+            if run.repeats != group.repeats or not _fits(run, _placed(spec, replicate), plan):
                 continue
             names = differing(run.conditions, group.conditions)
             if names and not group.repeats:

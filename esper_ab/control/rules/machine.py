@@ -363,6 +363,8 @@ class ExperimentMachine:
     def _start_blocks(self, now_s: float) -> None:
         if check := reuse.check_due(self._history):
             self._out.record(check)
+            if not check.agrees:
+                self._out.do(commands.Warn(f"kept runs are not reused, because {check.detail}"))
         free_lanes = {worker.lane for worker in self._workers if worker.is_free}
         for block in self._waiting.take(free_lanes):
             self._record_reused(block)
