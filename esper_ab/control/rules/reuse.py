@@ -30,7 +30,7 @@ def stands(history: History, name: str) -> bool:
 
 def is_held(history: History, block: Block) -> bool:
     """True if the block has a run that will be reused, or trained, depending on a check that is not done yet."""
-    if history.reuse_checked is not None or not history.offered:
+    if history.reuse_checked is not None or not any(offer.check for offer in history.offered.values()):
         return False
     for spec in block.runs:
         offer = history.offered.get(spec.ref.name)
