@@ -1,0 +1,209 @@
+"""How often a gate is right: by simulation for three rules, or resampled from stored runs of real trainers.
+
+    scripts/gate_rates                 # power and mean pairs of one look, of a gate's looks, and of a look every pair
+    scripts/gate_rates --resample      # verdicts of gates on runs in docs/evidence/benchmarks/gate_runs.csv
+
+In the resampling, a head is another state of a trainer on the same seeds, or base itself on other seeds ("reshuffled":
+a change that alters every random number and nothing else), as it is and with every outcome worse by the margin. A gate
+of 20 or 40 pairs gets pairs that are drawn from the stored ones, takes its looks by the package's own rule, and ends
+with its verdict. Beside its rates is the power that a gate prints for a head that equals base, at the standard
+deviation of the stored pairs. Nothing is trained.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from benchmarks.markdown import table
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from esper_ab.contracts.claim import Claim
+from esper_ab.contracts.measures import Measure
+from esper_ab.design.scheme import PowerQuestion, generator_of, scheme
+from esper_ab.design.simulation import Simulation
+from esper_ab.design.t_process import TProcess, draw, t_values
+from esper_ab.gate.budget import looks
+from esper_ab.gate.fitting import PairsSpread, pass_rate
+from esper_ab.stats.anytime_t import least_t
+from esper_ab.stats.floats import Floats
+from esper_ab.stats.least_pairs import LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
+from esper_ab.stats.pair import Pairs
+from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, make_plan
+from esper_ab.verdict.looks import progress_after
+from esper_ab.verdict.scale import Scale
+
+STORED = Path(__file__).parents[1] / "docs" / "evidence" / "benchmarks" / "gate_runs.csv"
+PATHS = 20_000
+REPEATS = 200
+ALPHA = 0.05
+PAIRS = (16, 20, 30, 40, 60, 100)  # of simulated plans
+EFFECTS = (0.6, 1.0, 1.8)  # true differences, as multiples of one that a single look detects with about 80 %
+RESAMPLED_PAIRS = (20, 40)
+RESHUFFLED = "reshuffled"
+AT_MARGIN = "reshuffled, worse by the margin"
+_RESHUFFLED = (RESHUFFLED, AT_MARGIN)
+_SEED = 67
+
+
+def rules() -> str:
+    """Return the table of the three rules."""
+    rows = []
+    claims: tuple[Claim, ...] = ("not-worse", "difference")
+    for claim in claims:
+        for pairs in PAIRS:
+            for times in EFFECTS:
+                effect = times * (2.5 if claim == "not-worse" else 2.8) / math.sqrt(pairs)
+                rows.append(
+                    [
+                        claim,
+                        str(pairs),
+                        f"{effect:.2f}",
+                        *(_planned(claim, pairs, effect, choice) for choice in ((pairs,), _gate_looks(claim, pairs))),
+                        _every_pair(claim, pairs, effect),
+                    ]
+                )
+    titles = "claim | pairs | difference in SDs | one look | looks of a gate | a look after every pair"
+    return "\n".join(table(titles, rows))
+
+
+def _gate_looks(claim: Claim, pairs: int) -> tuple[int, ...]:
+    return looks(pairs, claim, guarded=False)
+
+
+def _planned(claim: Claim, pairs: int, effect: float, planned_looks: tuple[int, ...]) -> str:
+    question = PowerQuestion(margin=1.0, not_worse=True if claim == "not-worse" else UNSET, positions_matter=False)
+    simulation = Simulation(scheme(pairs, planned_looks, question), generator_of(question), PATHS)
+    return _cell(simulation.power(effect), simulation.expected_replicates(effect) or pairs)
+
+
+def _every_pair(claim: Claim, pairs: int, effect: float) -> str:
+    """Return power and mean pairs of the anytime-valid t, which ends at `pairs` at the latest."""
+    first_look = LEAST_OPEN_ENDED_PAIRS if claim == "not-worse" else LEAST_PAIRS
+    if pairs < first_look:
+        return _cell(0.0, pairs)
+    numbers = np.arange(first_look, pairs + 1)
+    process = TProcess(looks=tuple(numbers), information=tuple(numbers * 1.0), df=tuple(numbers - 1))
+    t = t_values(process, draw(process, PATHS, np.random.default_rng(_SEED)), effect)
+    evidence = 1.0 / (2.0 * ALPHA if claim == "not-worse" else ALPHA)
+    claims = t >= np.array([least_t(number - 1, number, evidence) for number in numbers])[:, None]
+    ends = np.where(claims.any(axis=0), numbers[claims.argmax(axis=0)], pairs)
+    return _cell(float(claims.any(axis=0).mean()), float(ends.mean()))
+
+
+def _cell(power: float, pairs: float) -> str:
+    return f"{100.0 * power:.0f} %, {pairs:.1f} pairs"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trainer:
+    """The stored outcomes of a trainer by state, [seeds] in the order of the seeds, and the margin of its gates."""
+
+    name: str
+    margin: float
+    outcomes: Mapping[str, Floats]
+
+    def pairs(self, head: str, rng: np.random.Generator, count: int) -> tuple[Floats, Floats]:
+        """Return `count` outcomes of head and of base; "reshuffled" is base on other seeds."""
+        base = self.outcomes["base"]
+        places = rng.integers(base.size, size=count)
+        if head in _RESHUFFLED:
+            shifts = rng.integers(1, base.size, size=count)
+            loss = self.margin if head == AT_MARGIN else 0.0
+            return base[(places + shifts) % base.size] - loss, base[places]
+        return self.outcomes[head][places], base[places]
+
+    def spread(self, head: str) -> float:
+        """Return the SD of differences of such pairs."""
+        base = self.outcomes["base"]
+        if head in _RESHUFFLED:  # two different runs of base
+            return math.sqrt(2.0) * float(np.std(base, ddof=1))
+        return float(np.std(self.outcomes[head] - base, ddof=1))
+
+
+def read_stored(path: Path = STORED) -> tuple[Trainer, ...]:
+    """Read the stored runs: a row per run, with trainer, margin, state, seed and outcome."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = sorted(csv.DictReader(file), key=lambda row: int(row["seed"]))
+    trainers = []
+    for name in dict.fromkeys(row["trainer"] for row in rows):
+        own_rows = [row for row in rows if row["trainer"] == name]
+        outcomes = {
+            state: np.array([float(row["outcome"]) for row in own_rows if row["state"] == state])
+            for state in dict.fromkeys(row["state"] for row in own_rows)
+        }
+        trainers.append(Trainer(name=name, margin=float(own_rows[0]["margin"]), outcomes=outcomes))
+    return tuple(trainers)
+
+
+def plan_of(trainer: Trainer, pairs: int) -> AnalysisPlan:
+    """Return the plan of a gate with this number of pairs, which asks whether head is not worse."""
+    outcome = Measure(name="outcome", label="outcome", unit="", better="higher")
+    scale = Scale(task="", outcome=outcome, margin=trainer.margin, worst=None)
+    rule = Rule(control="base", claim="not-worse", looks=_gate_looks("not-worse", pairs))
+    return make_plan(("head", "base"), tuple(map(str, range(pairs))), (scale,), rule)
+
+
+def verdict_of(plan: AnalysisPlan, head: Floats, base: Floats) -> tuple[str, int]:
+    """Return how a gate ends on these pairs, and after how many of them."""
+    (contrast,) = plan.design.comparisons
+    count = head.size
+    places = np.zeros(count, dtype=np.int64)
+    pairs = Pairs(replicate=np.arange(count), a=head, b=base, position_a=places, position_b=places + 1)
+    progress = progress_after(plan.design, {contrast: pairs}, count)[contrast]
+    used = progress.decided_at or count
+    if progress.decision == "crossed":
+        return ("BETTER" if progress.direction > 0 else "WORSE"), used
+    return ("NOT WORSE" if progress.decision == "not-worse" else "INCONCLUSIVE"), used
+
+
+VERDICTS = ("BETTER", "NOT WORSE", "WORSE", "INCONCLUSIVE")
+
+
+def resampled(trainers: tuple[Trainer, ...], repeats: int = REPEATS) -> Iterator[list[str]]:
+    """Yield a row for each trainer, head and number of pairs."""
+    for trainer in trainers:
+        for head in (*_RESHUFFLED, *(state for state in trainer.outcomes if state != "base")):
+            for count in RESAMPLED_PAIRS:
+                yield _row(trainer, head, count, repeats)
+
+
+def _row(trainer: Trainer, head: str, count: int, repeats: int) -> list[str]:
+    plan = plan_of(trainer, count)
+    rng = np.random.default_rng([_SEED, count])
+    endings = [verdict_of(plan, *trainer.pairs(head, rng, count)) for _ in range(repeats)]
+    shares = {verdict: sum(ending == verdict for ending, _ in endings) / repeats for verdict in VERDICTS}
+    printed_text = ""
+    if head == RESHUFFLED:
+        design = replace(plan.design, positions=2, positions_matter=False)  # as of runs that repeat
+        power = pass_rate(design, PairsSpread(sd=trainer.spread(head), df=1000, source=""))
+        passed = shares["BETTER"] + shares["NOT WORSE"]
+        error = math.sqrt(max(power * (1.0 - power), 1.0 / repeats) / repeats)
+        printed_text = f"{100.0 * power:.0f} % ({(passed - power) / error:+.1f} SE)"
+    return [
+        trainer.name,
+        head,
+        str(count),
+        *(f"{100.0 * shares[verdict]:.0f} %" for verdict in VERDICTS),
+        printed_text,
+        f"{np.mean([used for _, used in endings]):.1f}",
+    ]
+
+
+def main() -> None:
+    """Print one of the tables."""
+    if "--resample" not in sys.argv:
+        print(rules())
+        return
+    titles = f"trainer | head | pairs | {' | '.join(VERDICTS)} | printed power | pairs used"
+    print("\n".join(table(titles, resampled(read_stored()))))
+
+
+if __name__ == "__main__":
+    main()
