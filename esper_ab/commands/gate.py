@@ -18,6 +18,7 @@ from esper_ab.contracts.shell_command import shell_command, typeable
 from esper_ab.contracts.visible import visible_json, visible_line
 
 if TYPE_CHECKING:
+    from esper_ab.campaign.campaign import CampaignPlan
     from esper_ab.gate.answer import GateAnswer
 
 
@@ -55,7 +56,9 @@ def command(file: Path, **options: Any) -> None:
         unsealed=tuple(path for path in (file, options["comment"]) if path is not None),
     )
     if options["dry_run"]:
-        plan_gate(question, gate_options)
+        plan = plan_gate(question, gate_options)
+        if options["json"]:
+            _show_plan(plan)
         gate_options.say("Nothing was started.")
         return
     fallback = outlive_terminal()
@@ -70,6 +73,13 @@ def command(file: Path, **options: Any) -> None:
 
 def _say(line: str) -> None:
     click.echo(typeable(visible_line(line)))
+
+
+def _show_plan(plan: CampaignPlan | None) -> None:
+    """Print a plan as JSON; null if the gate has begun already."""
+    from esper_ab.campaign.description import encode  # as above
+
+    click.echo("null" if plan is None else visible_json(encode(plan)))
 
 
 def _show(answer: GateAnswer, *, json: bool) -> None:

@@ -83,13 +83,16 @@ def run_gate(question: GateQuestion, options: GateOptions | None = None) -> Gate
     return answer_of(question, gate.directory, write_report(gate.directory))
 
 
-def plan_gate(question: GateQuestion, options: GateOptions | None = None) -> None:
-    """Say how a gate would be run, without starting it; raises UsageError as `run_gate` does."""
+def plan_gate(question: GateQuestion, options: GateOptions | None = None) -> CampaignPlan | None:
+    """Say how a gate would be run, without starting it, and return its plan; None if it has begun already.
+
+    Raises UsageError as `run_gate` does.
+    """
     gate = _gate(question, options or GateOptions())
     if begun(gate.directory):
         gate.options.say(f"This gate has begun already, in {gate.directory}.")
-    else:
-        _planned(gate, only_plan=True)
+        return None
+    return _planned(gate, only_plan=True)[0]
 
 
 def _gate(question: GateQuestion, options: GateOptions) -> _Gate:

@@ -8,8 +8,9 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from esper_ab.contracts.claim import Claim as ClaimSetting
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.settings.assignments import Assignment
@@ -33,6 +34,7 @@ class FileSettings:
 
 
 NO_FILE = FileSettings()
+_CLAIM_SETTINGS = get_args(ClaimSetting)
 
 
 def read_toml(path: Path) -> FileSettings:
@@ -46,7 +48,7 @@ def read_toml(path: Path) -> FileSettings:
     tables = tree.pop("group", {})
     tasks = tree.pop("tasks", {})
     claim = None
-    if "claim" in tree:
+    if "claim" in tree and tree["claim"] not in _CLAIM_SETTINGS:  # else it is what the plan sets out to show
         claim = read_claim(tree.pop("claim"), path.name)
     if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
         raise UsageError(f'{path}: groups must be a list of names, as in ["shaped", "simplified"]')
