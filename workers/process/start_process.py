@@ -267,11 +267,13 @@ def main(descriptor: str, entry: str, modules: str) -> NoReturn:
     control = socket.socket(fileno=int(descriptor))
     # One thread, so that a library makes no others when it is imported, and no GPU to be seen.
     os.environ.update(pinned.variables((), Arithmetic(threads=1)))
+    gc.disable()  # imports leave almost no garbage, and looking for it takes a tenth of their time
     with suppress(Exception):  # a child reports it, which imports them again
         for module in getattr(import_own(entry), modules, ()):
             import_own(module)
     sources_imported()  # the children have this code, even if files are edited before they start
     gc.freeze()
+    gc.enable()
     Starter(control).serve()
 
 
