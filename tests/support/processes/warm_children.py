@@ -1,12 +1,15 @@
 """Fork children that import torch from a process that has imported it: milliseconds instead of two seconds.
 
-`python -P own_packages.py PARENT MODULE …` still runs in a process of its own, with its own descriptors, variables and
-working directory. Two things differ: variables that are read when Python or torch is loaded have no effect, and the
-parent is a process that waits for the child. Tests that depend on these two things start children as usual.
+`python -P own_packages.py PARENT MODULE …` still runs in a process of its own, with its own descriptors, variables,
+signal mask and working directory. Two things differ: variables that are read when Python or torch is loaded have no
+effect, and the parent is a process that waits for the child. Tests that depend on these two things start children as
+usual.
 """
 
 import atexit
 import ctypes
+import fcntl
+import gc
 import importlib
 import json
 import os
@@ -17,10 +20,13 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from esper_ab.contracts import own_packages
+from esper_ab.contracts.settings import Arithmetic
 from support.processes import children
+from workers.devices import pinned
 
 _MODULES = (
     "workers.commands.describe",
@@ -29,13 +35,18 @@ _MODULES = (
     "workers.kinds.growth.commands.rewards",
     "workers.kinds.trainer.commands.try_trainer",
 )
+_START_PROCESS = "workers.process.start_process"
+_WITH_TORCH = ["workers.process.entry", "BEFORE_FORK"]  # arguments of a start process that imports torch
 _PROGRAM = ["-P", own_packages.__file__]
 _MOST_BYTES = 1 << 18
+_MOST_FDS = 16
 _PDEATHSIG = 1
 _STARTING = threading.Lock()
 _address = ""  # of the server; its forks inherit it
 # Variables that are read at start-up, with their values then; a child that needs other values is not forked.
-_variables_at_import = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYTHONHASHSEED", "LD_PRELOAD")}
+_variables_at_import = {name: os.environ.get(name) for name in ("PYTHONHASHSEED", "LD_PRELOAD")}
+# Nor is one that finds these in a folder of PYTHONPATH, which otherwise only changes sys.path.
+_IMPORTED_AT_START = ("sitecustomize.py", "usercustomize.py", "esper_ab", "workers", "torch", "numpy")
 
 
 def _server() -> str:
@@ -63,8 +74,26 @@ def _server() -> str:
                     str(listener.fileno()),
                     str(child_socket.fileno()),
                 ]
-                os.posix_spawn(sys.executable, command, children.environment())
+                env = children.environment(**pinned.variables((), Arithmetic(threads=1)))  # as for the start process
+                os.posix_spawn(sys.executable, command, env)
     return _address
+
+
+def _can_be_forked(args: Sequence[str], environment: Mapping[str, str]) -> bool:
+    """Tell whether the child runs one of our programs, and its start depends on no variable."""
+    if list(args[1:3]) != _PROGRAM:
+        return False
+    if args[4] not in _MODULES and (args[4] != _START_PROCESS or list(args[-2:]) != _WITH_TORCH):
+        return False
+    if any(environment.get(name) != value for name, value in _variables_at_import.items()):
+        return False
+    return not any((folder / name).exists() for folder in _python_path(environment) for name in _IMPORTED_AT_START)
+
+
+def _python_path(environment: Mapping[str, str]) -> list[Path]:
+    """Return the folders of PYTHONPATH, without our own."""
+    folders = [Path(name) for name in environment.get("PYTHONPATH", "").split(os.pathsep) if name]
+    return [folder for folder in folders if folder not in (children.TESTS, children.TESTS.parent)]
 
 
 class Popen(subprocess.Popen):
@@ -74,17 +103,18 @@ class Popen(subprocess.Popen):
 
     def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *other_arguments):
         environment = dict(os.environ if env is None else env)
-        is_ours = list(args[1:3]) == _PROGRAM and args[4] in _MODULES
-        if not is_ours or any(environment.get(name) != value for name, value in _variables_at_import.items()):
+        if not _can_be_forked(args, environment):
             super()._execute_child(args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *other_arguments)
             return
         pipes = other_arguments[3:9]
-        fds = [end if end >= 0 else number for number, end in enumerate((pipes[0], pipes[3], pipes[5]))]
+        fds = {number: end if end >= 0 else number for number, end in enumerate((pipes[0], pipes[3], pipes[5]))}
+        fds |= {fd: fd for fd in pass_fds}
+        blocked = sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ())))
         self._ended = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ended.connect(f"\0{_server()}")
-        request = json.dumps([args[2], args[4:], environment, str(cwd or Path.cwd())]).encode()
+        request = json.dumps([args[2], args[4:], environment, str(cwd or Path.cwd()), blocked, list(fds)]).encode()
         assert len(request) < _MOST_BYTES
-        socket.send_fds(self._ended, [request], fds)
+        socket.send_fds(self._ended, [request], list(fds.values()))
         self.pid = int(self._ended.recv(64))
         self._child_created = True
         self._close_pipe_fds(*pipes)
@@ -121,15 +151,32 @@ def _fork() -> int:
     return pid
 
 
-def _run_program(path: str, arguments: list[str], env: dict[str, str], folder: str, fds: list[int]) -> int:
+def _take_descriptors(fds: list[int], numbers: list[int]) -> None:
+    """Give this process the descriptors `fds` under these numbers, and no others."""
+    above = max(*numbers, *fds) + 1
+    copies = [fcntl.fcntl(fd, fcntl.F_DUPFD, above) for fd in fds]
+    os.closerange(3, above)
+    for copy, number in zip(copies, numbers, strict=True):
+        os.dup2(copy, number)
+        os.close(copy)
+
+
+def _run_program(
+    path: str,
+    arguments: list[str],
+    env: dict[str, str],
+    folder: str,
+    blocked: list[int],
+    numbers: list[int],
+    fds: list[int],
+) -> int:
     """Run the program in this process; return its exit status."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(env)
-    _variables_at_import.update((name, env.get(name)) for name in _variables_at_import)
-    for number, fd in enumerate(fds):
-        os.dup2(fd, number)
-    os.closerange(3, max(*fds, 3) + 1)
+    sys.path[:0] = [str(path) for path in _python_path(env) if str(path) not in sys.path]
+    _take_descriptors(fds, numbers)
+    signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
     sys.argv = [path, "0", *arguments]
     status = 0
     try:
@@ -156,7 +203,7 @@ def _serve(listener: socket.socket, parent_socket: socket.socket) -> None:
             parent_socket.close()
             listener.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            request, fds, *_ = socket.recv_fds(connection, _MOST_BYTES, 3)
+            request, fds, *_ = socket.recv_fds(connection, _MOST_BYTES, _MOST_FDS)
             if not (pid := _fork()):
                 connection.close()
                 os._exit(_run_program(*json.loads(request), fds) & 0xFF)
@@ -170,10 +217,16 @@ def _serve(listener: socket.socket, parent_socket: socket.socket) -> None:
 
 if __name__ == "__main__":
     from support.processes import warm_children
+    from workers.process import entry
 
+    gc.disable()
     warm_children._address = sys.argv[1]
-    for module in _MODULES:
+    for module in entry.BEFORE_FORK:
+        importlib.import_module(module)
+    for module in (*_MODULES, _START_PROCESS):
         importlib.import_module(module)
         del sys.modules[module]  # each child executes its own anew
+    gc.freeze()
+    gc.enable()
     subprocess.Popen = warm_children.Popen
     warm_children._serve(*(socket.socket(fileno=int(fd)) for fd in sys.argv[2:]))

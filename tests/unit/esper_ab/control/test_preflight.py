@@ -23,6 +23,7 @@ def question_with_reward(folder, line):
     return Questions(task="synthetic", data_dir="", user_rewards=(f"{folder}/mine.py:reward",))
 
 
+@pytest.mark.usefixtures("warm_children")
 def test_a_hanging_preflight_is_reported_with_its_current_step(tmp_path):
     """Its exit status is that of a hung worker, not of an internal error."""
     pipe = tmp_path / "pipe"
@@ -64,6 +65,7 @@ atexit.register(os._exit, 3)
 DRAWS = "import numpy as np\ndraw = np.random.default_rng().normal\n"
 
 
+@pytest.mark.usefixtures("warm_children")
 def test_the_answer_of_the_preflight_is_complete_despite_output_of_user_code(tmp_path):
     """User code writes half a line and invalid UTF-8; the questions exceed the length limit of an argument."""
     (tmp_path / "prints.py").write_text(PRINTS + REWARD)
@@ -80,6 +82,7 @@ def test_the_answer_of_the_preflight_is_complete_despite_output_of_user_code(tmp
     assert facts.controller_problems == {}
 
 
+@pytest.mark.usefixtures("warm_children")
 def test_the_preflight_does_not_wait_for_processes_of_a_trainer(tmp_path):
     """The processes inherit the pipes of rehearsal, preflight and this process; code at exit runs."""
     path = Path(trainers.python_file(tmp_path))
