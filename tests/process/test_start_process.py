@@ -47,7 +47,7 @@ import sys, time
 from esper_ab.launchers._start_process import StartProcess
 from esper_ab.launchers.local import LocalLauncher
 from support.plans.worker_orders import order
-launcher = LocalLauncher("support.workers.started_worker:main")
+launcher = LocalLauncher("support.workers.idle_worker:main")
 worker = launcher.start(order(worker="waits", experiment_dir=sys.argv[1]))
 time.sleep(1e6)
 """
@@ -59,7 +59,7 @@ CROWDED = """
 import errno, os, resource, sys
 from esper_ab.launchers._start_process import StartProcess
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[1]),) * 2)
-starter = StartProcess("support.workers.started_worker")
+starter = StartProcess("support.workers.started_worker", has_torch=sys.argv[2] == "torch")
 running, refused = [], []
 while len(refused) < 3:
     try:
@@ -82,7 +82,7 @@ os._exit(0)
 
 @pytest.mark.parametrize("limit", range(60, 67))
 def test_a_failed_start_for_lack_of_descriptors_ends_no_worker(limit):
-    result = python("-c", CROWDED, str(limit))
+    result = python("-c", CROWDED, str(limit), "torch" if limit == 63 else "no torch")
     assert result.stdout == "True {'EMFILE'} True False\n", result.stderr
 
 
@@ -218,7 +218,7 @@ def test_a_killed_coordinator_or_start_process_leaves_no_process(tmp_path, kille
 
 
 def test_new_workers_can_start_after_the_start_process_was_killed(tmp_path):
-    launcher = LocalLauncher("support.workers.started_worker:main")
+    launcher = LocalLauncher("support.workers.idle_worker:main")
     worker = launcher.start(order(worker="waits", experiment_dir=str(tmp_path)))
     eventually((tmp_path / "begun").exists, PATIENCE_S)
     killed_process = psutil.Process(worker.pid).ppid()
@@ -232,7 +232,7 @@ def test_new_workers_can_start_after_the_start_process_was_killed(tmp_path):
 
 def test_a_start_process_that_is_still_ending_is_replaced(tmp_path, monkeypatch):
     """Its socket is closed, but the kernel has not yet reported its end."""
-    launcher = LocalLauncher("support.workers.started_worker:main")
+    launcher = LocalLauncher("support.workers.idle_worker:main")
     (first_facts,) = start_workers(launcher, tmp_path, "one")
     os.kill(first_facts["start_process"], signal.SIGKILL)
     eventually(lambda: not alive(first_facts["start_process"]), PATIENCE_S)
@@ -243,7 +243,7 @@ def test_a_start_process_that_is_still_ending_is_replaced(tmp_path, monkeypatch)
 
 
 def test_the_exit_code_of_a_killed_worker_is_the_negative_signal(tmp_path: Path) -> None:
-    launcher = LocalLauncher("support.workers.started_worker:main")
+    launcher = LocalLauncher("support.workers.idle_worker:main")
     worker = launcher.start(order(worker="waits", experiment_dir=str(tmp_path)))
     eventually((tmp_path / "begun").exists, PATIENCE_S)
     os.kill(worker.pid, signal.SIGABRT)
