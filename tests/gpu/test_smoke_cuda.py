@@ -58,6 +58,7 @@ def test_the_smoke_test_names_both_versions_if_torch_cannot_use_the_gpu(tmp_path
     assert error.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_smoke_test_fails_if_no_test_ran_on_a_required_gpu(test_device: Path, tmp_path: Path) -> None:
     env = build.environment(tmp_path, test_device, 1)
     status, _, error = smoked(tmp_path, "--require-gpus", "1", "-k", REAL_ONLY, env=env)
