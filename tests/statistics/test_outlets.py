@@ -4,6 +4,7 @@ import html
 import json
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 from support.goldens.golden_experiments import SEED, plan_and_observations
@@ -40,6 +41,18 @@ EXPERIMENTS = (
 )
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a function that makes, once, the directory of a golden's experiment and the content of its report."""
+
+    @cache
+    def directory_and_content(name):
+        directory = tmp_path_factory.mktemp("experiment")
+        return directory, make_content(name, directory)
+
+    return directory_and_content
+
+
 def make_content(name, directory):
     """Return the content of a report on a synthetic experiment with the golden's comparisons."""
     analysis_plan, observations = plan_and_observations(stored(name))
@@ -61,24 +74,24 @@ def find_caveats(text):
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_all_outputs_of_a_report_have_the_same_caveats(name, tmp_path):
-    report_content = make_content(name, tmp_path)
-    (tmp_path / VERDICT).write_bytes(render_verdict(report_content))
-    answers = json.loads((tmp_path / VERDICT).read_text())["comparisons"]
+def test_all_outputs_of_a_report_have_the_same_caveats(name, made):
+    directory, report_content = made(name)
+    (directory / VERDICT).write_bytes(render_verdict(report_content))
+    answers = json.loads((directory / VERDICT).read_text())["comparisons"]
     warnings = {warning for answer in answers for warning in answer["warnings"]}
     assert warnings == {warning for comparison in report_content.comparisons for warning in comparison.warnings}
     document = experiment_report(report_content)
     assert find_caveats(render_brief(report_content, "report.html")) == warnings  # the last lines of `launch`
     assert find_caveats(render_text(document).partition("Scope:")[0]) == warnings
-    assert find_caveats(Results(tmp_path, report_content, "").verdict) == warnings
+    assert find_caveats(Results(directory, report_content, "").verdict) == warnings
     page = " ".join(html.unescape(render_page(document)).split())
     assert [warning for warning in warnings if warning not in page] == []
-    status = status_text(tmp_path)
+    status = status_text(directory)
     assert {line.removeprefix("  ! ") for line in status.splitlines() if line.startswith("  ! ")} == warnings
     assert all(f"{item.verdict}: {item.headline}" in status for item in report_content.comparisons)
 
 
-def test_the_examples_include_claims_with_caveats(tmp_path):
-    comparisons = [comparison for name in EXPERIMENTS for comparison in make_content(name, tmp_path / name).comparisons]
+def test_the_examples_include_claims_with_caveats(made):
+    comparisons = [comparison for name in EXPERIMENTS for comparison in made(name)[1].comparisons]
     claims = [comparison for comparison in comparisons if str(comparison.verdict).startswith(("BETTER", "WORSE"))]
     assert sum(bool(claim.warnings) for claim in claims) > 2

@@ -202,11 +202,18 @@ def test_compare_outcomes_accepts_the_same_paths_as_judge(files):
         compare_outcomes({"a": [1.0], "b": [2.0]}, margin=2, at=3)
 
 
+@pytest.fixture(scope="module")
+def folder_of_done(tmp_path_factory):
+    """A folder with a small finished experiment."""
+    folder = tmp_path_factory.mktemp("experiments")
+    write(folder / "done", Synthetic(replicates=8, episodes=2, n_envs=2, eval_episodes=2).events())
+    return folder
+
+
 @pytest.mark.parametrize("flags", [("-v",), ("--json",), ("--fail-unless", "simplified better-than shaped")])
-def test_an_experiment_is_judged_by_its_own_plan(tmp_path, monkeypatch, flags):
+def test_an_experiment_is_judged_by_its_own_plan(folder_of_done, monkeypatch, flags):
     """A gate on it needs no file with a plan, either."""
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "done", Synthetic(replicates=8).events())
+    monkeypatch.chdir(folder_of_done)
     judged = esper_ab("judge", "done", *flags)
     reported = esper_ab("report", "done", *flags)
     assert (judged.returncode, judged.stdout, judged.stderr) == (
@@ -217,9 +224,8 @@ def test_an_experiment_is_judged_by_its_own_plan(tmp_path, monkeypatch, flags):
     assert judged.returncode == (12 if "--fail-unless" in flags else 0)
 
 
-def test_flags_that_the_plan_of_an_experiment_replaces_are_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path / "done", Synthetic(replicates=8).events())
+def test_flags_that_the_plan_of_an_experiment_replaces_are_refused(folder_of_done, monkeypatch):
+    monkeypatch.chdir(folder_of_done)
     refused = esper_ab("judge", "done", "--margin", "2")
     assert refused.returncode == 2
     assert "--margin does not apply to done, an experiment with a plan of its own; leave it out" in refused.stderr
