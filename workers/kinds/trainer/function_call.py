@@ -9,59 +9,17 @@ from pathlib import Path
 
 import msgspec
 
-from esper_ab.contracts.code_state import CodeTree
 from esper_ab.contracts.failure_cause import cause_of_text
 from esper_ab.contracts.files_below import remove_below, write_below
 from esper_ab.contracts.own_packages import child_command
 from esper_ab.contracts.regular_file import read_regular
-from esper_ab.contracts.trainer import DEFAULT_OUTCOME, OutcomeSource, TrainerValue
-from esper_ab.contracts.wording import close_names, did_you_mean, listed
+from esper_ab.contracts.trainer import OutcomeSource
 from esper_ab.contracts.worker_order import UsersShell
 from workers.kinds.trainer import running
+from workers.kinds.trainer.function_messages import ORDER, RETURNED, Call, Called, Numbers
 from workers.kinds.trainer.idling import Watch
 
-ORDER = "call.json"
-RETURNED = "returned.json"
 _PROGRAM = "workers.kinds.trainer.commands.call_function"
-Numbers = dict[str, float]
-
-
-class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """The order of one call, as the program reads it."""
-
-    reference: str  # path.py:function, or module:function
-    directory: str  # where the user was
-    tree: CodeTree | None = None  # the state of the code in which the function is called
-    root: str = ""  # folder that has the tree
-    kept: str = ""  # folder with the copies of `files`; "": the files as they are
-    files: tuple[str, ...] = ()  # relative to the folder from which they are imported, the function's own first
-    groups: Mapping[str, Mapping[str, TrainerValue]]  # settings of all groups
-    group: str  # the group whose settings are used
-    more: Mapping[str, TrainerValue] = {}  # over them
-    seed: int
-    filled: Mapping[str, str]  # values of parameters that every run fills in, if the function has them
-
-    @property
-    def name(self) -> str:
-        """The function's name."""
-        return self.reference.rpartition(":")[2]
-
-
-class Called(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a call. Numbers are text, because JSON has no infinity."""
-
-    points: tuple[dict[str, str], ...] = ()
-    settings: dict[str, dict[str, TrainerValue]] = {}  # by group: typed, and with defaults
-    root: str = ""  # folder from which the function's file is imported
-    files: tuple[str, ...] = ()  # below it, imported by this process, the function's own first
-    error: str = ""
-    memory_bytes: int = 0  # most that its process had; known after it has ended
-
-    def curve(self, function: str, outcome: str) -> list[Numbers]:
-        """Return the numbers of each point by name; ValueError if none of them is the outcome."""
-        return [_numbers_of(point, function, outcome) for point in self.points]
-
-
 _decode = msgspec.json.Decoder(Called).decode
 
 
@@ -106,21 +64,3 @@ def called(call: Call, place: CallPlace, watch: Watch) -> Called:
 def thinned(curve: Sequence[Numbers], points: int) -> list[Numbers]:
     """Return `points` items of a curve at equal distances, the last one among them; a shorter curve has repetitions."""
     return [curve[math.ceil((point + 1) * len(curve) / points) - 1] for point in range(points)]
-
-
-def _numbers_of(point: Mapping[str, str], function: str, outcome: str) -> Numbers:
-    numbers = {name or outcome: float(value) for name, value in point.items()}
-    if outcome not in numbers:
-        raise ValueError(_no_outcome(list(numbers), function, outcome))
-    return numbers
-
-
-def _no_outcome(returned_names: Sequence[str], function: str, outcome: str) -> str:
-    """Return the error for a function that returned no number with the outcome's name."""
-    names = listed([repr(name) for name in returned_names])
-    if outcome == DEFAULT_OUTCOME:
-        return f"{function} returned {names}; say which one decides, as higher or lower"
-    problem = f"{function} returned no {outcome!r}, but {names}"
-    if close_names(outcome, returned_names, 1):
-        return f"{problem}; {did_you_mean(outcome, returned_names)}"
-    return f"{problem}; name one of these as higher or lower"

@@ -18,7 +18,8 @@ from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion
 from esper_ab.contracts.worker_order import UsersShell
 from workers.kinds.trainer import words
-from workers.kinds.trainer.function_call import Call, Called, CallPlace, called
+from workers.kinds.trainer.function_call import CallPlace, called
+from workers.kinds.trainer.function_messages import Call, Called
 from workers.kinds.trainer.idling import IdleLimits, Watch
 from workers.kinds.trainer.metric_names import measure_names
 from workers.kinds.trainer.other_groups import IsOver, Settings, TriedGroups, try_other_groups

@@ -16,7 +16,8 @@ from workers.devices import pinned
 from workers.environments import OnStep
 from workers.kinds.trainer import words
 from workers.kinds.trainer.code_tree import place_of
-from workers.kinds.trainer.function_call import Call, CallPlace, Numbers, called, thinned
+from workers.kinds.trainer.function_call import CallPlace, called, thinned
+from workers.kinds.trainer.function_messages import Call, Numbers
 from workers.kinds.trainer.idling import Watch
 from workers.kinds.trainer.session import TrainerSession
 

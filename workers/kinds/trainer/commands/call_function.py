@@ -17,8 +17,8 @@ from esper_ab.contracts.files_below import write_below
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.wording import did_you_mean
 from workers.kinds.trainer.code_tree import files_of
-from workers.kinds.trainer.function_call import ORDER, RETURNED, Call, Called
 from workers.kinds.trainer.function_loading import EndOfLoading, guarded, loaded, local_files, located
+from workers.kinds.trainer.function_messages import ORDER, RETURNED, Call, Called
 from workers.kinds.trainer.function_points import read_points
 from workers.kinds.trainer.function_settings import read_settings
 from workers.user_code.state_of_code import enter

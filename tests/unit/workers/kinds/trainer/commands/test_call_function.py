@@ -7,7 +7,8 @@ import pytest
 
 from esper_ab.contracts import users_shell
 from esper_ab.contracts.source_files import copy_files
-from workers.kinds.trainer.function_call import Call, Called, CallPlace, called
+from workers.kinds.trainer.function_call import CallPlace, called
+from workers.kinds.trainer.function_messages import Call, Called
 from workers.kinds.trainer.idling import Watch
 from workers.kinds.trainer.running import ScriptFailed
 
