@@ -1,21 +1,15 @@
 """`compare_training`: its refusals before anything starts, and comparisons with real processes."""
 
-import random
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.outcomes.trained_function import train
 
 from esper_ab import Results, UsageError, compare_training
 
+pytestmark = pytest.mark.usefixtures("warm_children")
 GROUPS = {"slow": {"lr": 0.1}, "fast": {"lr": 0.9}}
-
-
-def train(seed, lr, steps=3, fail_at=-1.0):
-    if lr == fail_at:
-        raise ValueError("a planted failure")
-    draw = random.Random(seed)
-    return [{"score": lr * (step + draw.random()), "step": step} for step in range(steps)]
 
 
 def refusal(*arguments: Any, **options: Any) -> str:
@@ -65,7 +59,7 @@ def test_an_error_of_the_rehearsal_names_the_argument_and_not_the_flag(tmp_path:
 def test_the_error_about_a_failing_function_names_the_function(tmp_path: Path) -> None:
     groups = {"slow": {"lr": 0.1}, "fast": {"lr": 0.9, "fail_at": 0.9}}
     problem = refusal(train, groups, margin=0.1, lower="score", output_dir=tmp_path, devices=["cpu:0"])
-    assert "group 'fast': train failed: ValueError: a planted failure (test_training.py, line " in problem
+    assert "group 'fast': train failed: ValueError: a planted failure (trained_function.py, line " in problem
 
 
 @pytest.mark.parametrize(
