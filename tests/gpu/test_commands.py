@@ -36,6 +36,7 @@ def runs_of(env: dict[str, str], folder: Path, *flags: str) -> list[dict[str, ob
     return [json.loads(path.read_text()) for path in sorted((folder / "runs/run/runs").rglob("result.json"))]
 
 
+@pytest.mark.slow
 def test_a_run_of_a_command_sees_one_gpu_as_its_first(tmp_path: Path, gpus: dict[str, str]) -> None:
     runs = runs_of(gpus, tmp_path, "--devices", "cuda:0")
     assert [run["device"] for run in runs] == ["cuda:0", "cuda:0"]

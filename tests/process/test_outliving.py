@@ -129,7 +129,9 @@ def launch_and_hang_up_in_the_rehearsal(folder, score):
     return launch_and_hang_up(folder, "esper_ab.commands.cli", words)
 
 
-@pytest.mark.parametrize(("module", "words"), [("esper_ab", ("launch",)), ("esper_ab.launch", ())])
+@pytest.mark.parametrize(
+    ("module", "words"), [("esper_ab", ("launch",)), pytest.param("esper_ab.launch", (), marks=pytest.mark.slow)]
+)
 def test_a_launch_continues_if_its_terminal_closes_during_imports(tmp_path, module, words):
     (tmp_path / "sitecustomize.py").write_text(PAUSED_IMPORT)
     words = (

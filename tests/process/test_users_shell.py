@@ -16,6 +16,7 @@ def test_a_program_inherits_the_shell_environment_plus_documented_variables(tmp_
         assert facts == {name: value for name, value in direct_facts.items() if name != "variables"}
 
 
+@pytest.mark.slow
 def test_helper_processes_of_a_trainer_inherit_the_shell_environment(tmp_path):
     """The worker ignores Ctrl-C and hang-ups, so a terminal does not end the helpers of a live run."""
     direct_facts, launched_facts = users_shell.inherited_facts(tmp_path, "--episodes", "1", program="trainer.py")
