@@ -21,6 +21,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+_WAITING = {"catalog", "docs", "faults", "field", "gpu", "process", "recipes"}
 _POOL = os.environ.get("CUDA_VISIBLE_DEVICES")
 
 hypothesis.settings.register_profile(
@@ -66,6 +67,25 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_modifyitems(config, items):
+    """Spread files whose tests wait for processes among those that compute, so that no core idles for minutes.
+
+    Only in a worker of xdist, which takes a file after the other.
+    """
+    if not hasattr(config, "workerinput"):
+        return
+    kinds = {True: {}, False: {}}  # by whether it waits: file -> its tests
+    for item in items:
+        waits = item.path.relative_to(Path(__file__).parent).parts[0] in _WAITING
+        kinds[waits].setdefault(item.path, []).append(item)
+    shares = [
+        (place / len(files), waits, tests)
+        for waits, files in kinds.items()
+        for place, tests in enumerate(files.values())
+    ]
+    items[:] = [item for *_, tests in sorted(shares, key=lambda share: share[:2]) for item in tests]
 
 
 @pytest.hookimpl(tryfirst=True)
