@@ -31,6 +31,8 @@ def arguments(function: str, given_arguments: Mapping[str, Any], declared_types:
 def typed(argument_name: str, given_value: Any, kind: Any) -> Any:
     """Convert an argument to the type `kind`; UsageError if the argument does not fit."""
     value = given_value
+    if Path in get_args(kind):
+        return None if value is None else path_of(argument_name, value)
     if get_origin(kind) in (tuple, Sequence) and isinstance(given_value, Iterable) and not isinstance(given_value, str):
         value = list(given_value)
     try:
