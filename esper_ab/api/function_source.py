@@ -30,11 +30,16 @@ def source_with_globals(function: Callable[..., Any], caller: str) -> str:
     """
     collection = _Collected(function, caller)
     collection.define(function.__name__, function)
-    folders = [entry for entry in sys.path if _is_users(entry)]
+    folders = users_folders()
     lines = [_HEADER.format(caller=caller), "", _FUTURE, "", "import sys", *sorted(collection.imports), ""]
     if folders:
         lines.append(f"sys.path += [folder for folder in {folders!r} if folder not in sys.path]")
     return "\n".join([*lines, *collection.constants, *(f"\n\n{text}" for text in collection.definitions.values())])
+
+
+def users_folders() -> list[str]:
+    """Return the entries of sys.path that the user has added, and that a new process would not have."""
+    return [entry for entry in sys.path if _is_users(entry)]
 
 
 def _is_users(entry: str) -> bool:

@@ -26,7 +26,7 @@ from esper_ab.gate.look_lines import LookLines
 from esper_ab.gate.measured import measured_before
 from esper_ab.gate.question import BASE, HEAD, GateQuestion
 from esper_ab.gate.spent import run_seconds, spent_seconds
-from esper_ab.gate.states import GateStates, find_states
+from esper_ab.gate.states import GateStates, find_two_states
 from esper_ab.journal.begun import begun
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import holder
@@ -100,13 +100,13 @@ def _gate(question: GateQuestion, options: GateOptions) -> _Gate:
     return _Gate(
         question=question,
         options=options,
-        states=find_states(question, _unsealed(question, options)),
+        states=find_two_states(question, unsealed_in(question, options)),
         launcher=make_launcher(NOT_GIVEN),
         begin_s=begin_s,
     )
 
 
-def _unsealed(question: GateQuestion, options: GateOptions) -> tuple[Path, ...]:
+def unsealed_in(question: GateQuestion, options: GateOptions) -> tuple[Path, ...]:
     """Return the files and folders that are no part of the code, unless they are tracked."""
     kept_folders = () if question.references is None else (question.references,)
     return (options.folder, *options.unsealed, *kept_folders)
@@ -132,7 +132,7 @@ def _planned(gate: _Gate, *, only_plan: bool = False) -> tuple[CampaignPlan, flo
         cost = cost_of(plan.parts[0], question, earlier_gates)
         spread = spread_of(earlier_gates) or spread_of_kept(plan.parts[0])
         plan = fit(plan, question, cost, spread, gate.passed_s)
-        plan = with_kept_runs(plan, _unsealed(question, gate.options))
+        plan = with_kept_runs(plan, unsealed_in(question, gate.options))
     gate.options.say(f"Gate: {HEAD} is {gate.states.head.words}, {BASE} is {gate.states.base.words}.")
     for line in plan_lines(plan.parts[0], question, spread):
         gate.options.say(line)

@@ -27,9 +27,14 @@ class GateStates:
         """The commit with the files of each state, by group."""
         return {BASE: self.base.sealed, HEAD: self.head.sealed}
 
+    @property
+    def are_one(self) -> bool:
+        """Whether both have the same files."""
+        return (self.base.sealed, self.base.inside) == (self.head.sealed, self.head.inside)
+
 
 def find_states(question: GateQuestion, unsealed: Sequence[Path]) -> GateStates:
-    """Return both states; UsageError if one does not exist, or if they are one.
+    """Return both states; UsageError if one does not exist.
 
     `unsealed`: folders and files that are no part of a state, unless they are tracked.
     """
@@ -37,9 +42,15 @@ def find_states(question: GateQuestion, unsealed: Sequence[Path]) -> GateStates:
         base_text = question.base or beginning_of(question.head, Path.cwd())
         state_texts = {BASE: base_text, HEAD: question.head}
         base, head = states_now(state_texts, Path.cwd(), unsealed)
-    if (base.sealed, base.inside) == (head.sealed, head.inside):
+    return GateStates(named=state_texts, base=base, head=head)
+
+
+def find_two_states(question: GateQuestion, unsealed: Sequence[Path]) -> GateStates:
+    """Return both states; UsageError if one does not exist, or if they are one. `unsealed`: as in `find_states`."""
+    states = find_states(question, unsealed)
+    if states.are_one:
         beginning = "" if question.base else ", where head left the default branch"
         raise UsageError(
-            f"base and head have the same files: {base.words}{beginning}; name another base, as in --base HEAD~1"
+            f"base and head have the same files: {states.base.words}{beginning}; name another base, as in --base HEAD~1"
         )
-    return GateStates(named=state_texts, base=base, head=head)
+    return states

@@ -20,18 +20,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options, each on the command line and in the settings file."""
     group = parser.getgroup("esper_ab", "assertions on training (esper_ab.testing)")
     for name, value, words in (
-        ("references", "DIR", "keep runs of references in DIR, and use them again"),
-        ("directory", "DIR", "keep the experiments of tests in DIR, not in pytest's temporary folder"),
+        ("references", "DIR", "keep runs in DIR, relative to the root of the project, and use them again"),
+        ("references-limit", "SIZE", "the size of the folder of kept runs, as in 500MB"),
+        ("directory", "DIR", "keep the experiments of tests in DIR, and not in pytest's temporary folder"),
     ):
         group.addoption(f"--esper-ab-{name}", metavar=value, default=None, help=words)
-        parser.addini(f"esper_ab_{name}", f"{words} (relative to the root of the project)", default="")
+        parser.addini(f"esper_ab_{name.replace('-', '_')}", words, default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin a session with the options."""
-    directory = _folder_option(config, "directory")
-    references = _folder_option(config, "references")
-    session = PytestSession(directory=directory, references=str(references or ""))
+    limit = config.getoption("esper_ab_references_limit") or config.getini("esper_ab_references_limit")
+    session = PytestSession(
+        directory=_folder_option(config, "directory"),
+        references=_folder_option(config, "references"),
+        references_limit=limit or None,
+    )
     config.stash[_KEY] = session
     begin(session)
 

@@ -12,7 +12,8 @@ class PytestSession:
     """The options of one session of pytest, and the answers of the test that runs."""
 
     directory: Path | None  # for the folders of experiments; None: pytest's temporary folder
-    references: str  # the folder of kept runs; "": none
+    references: Path | None = None  # the folder of kept runs; None: none is kept
+    references_limit: str | None = None  # the size of that folder, as in 500MB; None: the default
     make_temporary: Callable[[str], Path] | None = None  # makes a folder in pytest's temporary one; None: has none
     note: Callable[[str, str], None] | None = None  # adds headline and text of an answer to the report of the test
 

@@ -1,4 +1,4 @@
-"""How an assertion ends: its answer in the report of the test, or a failure that shows text and no traceback."""
+"""How an assertion that does not hold ends: a failure that shows text and no traceback."""
 
 from __future__ import annotations
 
@@ -40,10 +40,3 @@ def _fail(words: str) -> NoReturn:
     if (pytest := sys.modules.get("pytest")) is not None and current() is not None:
         pytest.fail(words, pytrace=False)
     raise AssertionError(words)
-
-
-def note_answer(headline: str, text: str) -> None:
-    """Put the answer of an assertion that holds into the report of its test."""
-    session = current()
-    if session is not None and session.note is not None:
-        session.note(headline, typeable(text))

@@ -30,9 +30,10 @@ from esper_ab.settings.launcher import NOT_GIVEN
 from esper_ab.settings.outcome_range import read_range
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.mean_and_bar import MeanAndBar, mean_and_bar
+from esper_ab.testing.answer import Answer, note_answer, report_line
 from esper_ab.testing.bar_words import BarQuestion, headline, outcomes_line, reason_open
 from esper_ab.testing.budget import Budget
-from esper_ab.testing.failing import NotShown, ending_in_words, note_answer
+from esper_ab.testing.failing import NotShown, ending_in_words
 from esper_ab.testing.folders import most_parallel, output_folder
 
 _FUNCTION = "assert_learns"
@@ -77,7 +78,7 @@ def assert_learns(
     seeds: int = 20,
     minutes: float | None = None,
     **options: Unpack[LearningOptions],
-) -> Results:
+) -> Answer:
     """Fail the test unless the mean outcome of `train(seed, …)` over seeds is above a bar, claimed at 5 %.
 
     `below` is for outcomes of which less is better. At most `seeds` runs train, six at first, for at most `minutes`.
@@ -91,16 +92,16 @@ def assert_learns(
     trial = _asked(_name_of(train), above, below, Budget(_FUNCTION, seeds, minutes), options)
     results = _begin(train, trial, options)
     outcomes = _outcomes(results)
-    answer = trial.judge(outcomes)
-    while not answer.side and (seeds_then := trial.budget.next_look(len(outcomes))):
+    numbers = trial.judge(outcomes)
+    while not numbers.side and (seeds_then := trial.budget.next_look(len(outcomes))):
         results = _train_more(results.path, seeds_then)
         outcomes = _outcomes(results)
-        answer = trial.judge(outcomes)
-    text = _answer_lines(trial, answer, outcomes, results.path)
-    if answer.side != trial.question.sign:
-        raise NotShown(text)
-    note_answer(headline(trial.question, answer), text)
-    return results
+        numbers = trial.judge(outcomes)
+    answer = _worded(trial, numbers, outcomes, results.path)
+    if numbers.side != trial.question.sign:
+        raise NotShown(str(answer))
+    note_answer(answer)
+    return answer
 
 
 def _asked(name: str, above: float | None, below: float | None, budget: Budget, options: Mapping[str, Any]) -> _Trial:
@@ -166,9 +167,11 @@ def _train_more(directory: Path, seeds: int) -> Results:
     return Results(directory, write_report(directory).content, "")
 
 
-def _answer_lines(trial: _Trial, answer: MeanAndBar, outcomes: Sequence[float], directory: Path) -> str:
+def _worded(trial: _Trial, numbers: MeanAndBar, outcomes: Sequence[float], directory: Path) -> Answer:
     """Return the answer with its reason, its outcomes, and the command that shows the report."""
-    lines = [headline(trial.question, answer)]
-    if not answer.side:
-        lines.append(reason_open(trial.question, answer, trial.budget.used()))
-    return "\n".join([*lines, outcomes_line(outcomes), f"report: {shell_command('report', directory)}"])
+    reasons = [] if numbers.side else [reason_open(trial.question, numbers, trial.budget.used())]
+    return Answer(
+        headline=headline(trial.question, numbers),
+        lines=(*reasons, outcomes_line(outcomes), report_line(directory)),
+        directory=directory,
+    )

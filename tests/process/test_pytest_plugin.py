@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.commands.progress_lines import without_progress
 from support.processes.children import environment
+from support.repositories.users_repository import users_repository
 
 TRAINING = """
 from .noise import draw
@@ -28,8 +29,11 @@ def draw(seed):
     return random.Random(seed).gauss(0, 1)
 """
 TESTS = """
-from esper_ab.testing import assert_learns
+from esper_ab.testing import assert_learns, assert_not_worse
 from ours.training import falls_over, train
+
+def test_is_as_in_the_last_commit():
+    assert_not_worse(train, against="HEAD", margin=1, minutes=5)
 
 def test_learns():
     assert_learns(train, above=3)
@@ -46,10 +50,36 @@ def test_falls_over():
 def test_a_lambda():
     assert_learns(lambda seed: seed, above=3)
 """
+COMPARED = """
+from esper_ab.testing import assert_not_worse
+from ours import training
+
+def halved(seed, lr=0.1):
+    return 50 * lr + training.draw(seed + 1)
+
+def shifted(seed, lr=0.1):
+    return 100 * lr + training.draw(seed + int(1000 * lr))
+
+def test_other_settings():
+    assert_not_worse(shifted, against={"lr": 0.2}, margin=1, minutes=5)
+
+def test_another_function():
+    assert_not_worse(shifted, against=training.train, margin=5, minutes=5)
+
+def test_a_function_that_is_worse():
+    assert_not_worse(halved, against=training.train, margin=1, minutes=5)
+
+def test_the_last_commit():
+    assert_not_worse(training.train, against="HEAD", margin=1, minutes=5)
+
+def test_the_same_files():
+    assert_not_worse(training.train, against=".", margin=1, minutes=5)
+"""
 SETTINGS = """
 [tool.pytest.ini_options]
 pythonpath = ["src"]
-esper_ab_directory = "kept runs"
+esper_ab_directory = "all runs"
+esper_ab_references = "kept"
 """
 PLUGIN = [] if entry_points(group="pytest11", name="esper_ab") else ["-p", "esper_ab.pytest_plugin.plugin"]
 
@@ -57,17 +87,18 @@ PLUGIN = [] if entry_points(group="pytest11", name="esper_ab") else ["-p", "espe
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A project with a package in src and a folder of tests."""
-    root = tmp_path / "a project"
-    for name, text in {
-        "src/ours/__init__.py": "",
-        "src/ours/training.py": TRAINING,
-        "src/ours/noise.py": NOISE,
-        "tests/test_training.py": TESTS,
-        "pyproject.toml": SETTINGS,
-    }.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    return root
+    repository = users_repository(tmp_path / "a project")
+    repository.commit(
+        {
+            "src/ours/__init__.py": "",
+            "src/ours/training.py": TRAINING,
+            "src/ours/noise.py": NOISE,
+            "tests/test_training.py": TESTS,
+            "pyproject.toml": SETTINGS,
+            ".gitignore": "__pycache__/\n",
+        }
+    )
+    return repository.top
 
 
 def run_pytest(project: Path, *words: str) -> str:
@@ -95,15 +126,19 @@ def failure(output: str, test: str) -> list[str]:
 
 
 def test_assertions_in_two_processes_of_xdist_pass_and_fail_with_their_answers(project: Path) -> None:
+    """A refactoring, not committed yet, changes nothing."""
+    training = project / "src/ours/training.py"
+    training.write_text(TRAINING.replace("100 * lr + draw(seed)", "draw(seed) + 100 * lr"))
     output = run_pytest(project, "-n", "2")
-    assert "4 failed, 1 passed" in output
+    assert "4 failed, 2 passed" in output
     assert re.search(r"test_learns: The mean outcome of train is above 3: mean [\d.]+ of \d+ runs, 90 % int", output)
+    assert re.search("test_is_as_in_the_last_commit: head and base did the same in all 6 pairs", output)
     learns_not = failure(output, "test_does_not_learn")
     assert re.match("The mean outcome of train is not above 10: mean .* of 6 runs, 90 % interval .*", learns_not[0])
     assert learns_not[1].startswith("outcomes: ")
     directory = re.fullmatch("report: .*esper.ab report '(.*)'", learns_not[2])
     assert directory is not None
-    assert Path(directory[1]).parent == project / "kept runs" / "test-does-not-learn"
+    assert Path(directory[1]).parent == project / "all runs" / "test-does-not-learn"
     assert (Path(directory[1]) / "summary.txt").is_file()
     assert failure(output, "test_undecided")[1].startswith("All 6 seeds are used; if mean and spread stay so (SD ")
     assert "RuntimeError: no such robot (training.py, line " in "\n".join(failure(output, "test_falls_over"))
@@ -111,4 +146,38 @@ def test_assertions_in_two_processes_of_xdist_pass_and_fail_with_their_answers(p
         "assert_learns: a lambda cannot be sent to other processes; define the function by def, with a name"
     ]
     assert "Traceback" not in output
-    assert sorted(path.name for path in project.iterdir()) == ["kept runs", "pyproject.toml", "src", "tests"]
+    assert sorted(path.name for path in project.iterdir()) == [
+        ".git",
+        ".gitignore",
+        "all runs",
+        "kept",
+        "pyproject.toml",
+        "src",
+        "tests",
+    ]
+
+
+@pytest.mark.slow
+def test_a_trainer_is_compared_with_settings_a_function_and_a_commit(project: Path) -> None:
+    (project / "tests/test_training.py").write_text(COMPARED)
+    training = project / "src/ours/training.py"
+    training.write_text(TRAINING.replace("100 * lr + draw(seed)", "100 * lr - 4 + draw(seed + 1)"))
+    output = run_pytest(project)
+    assert "3 failed, 2 passed" in output
+    assert re.search("test_another_function: shifted is ", output)
+    assert "test_the_same_files: The code is that of the working tree at " in output
+    settings = failure(output, "test_other_settings")
+    assert settings[0].startswith("train is worse than against by ")
+    assert '"train not-worse-than against" does not hold: train against against is WORSE' in settings
+    assert any(re.match(r"cost: 20 pairs of at most \d+ in 5 min", line) for line in settings)
+    assert failure(output, "test_a_function_that_is_worse")[0].startswith("halved is worse than train by ")
+    commit_lines = failure(output, "test_the_last_commit")
+    assert commit_lines[0].startswith("head is worse than base by ")
+    assert any(line.startswith("head is the working tree at ") for line in commit_lines)
+    assert not any("kept" in line for line in commit_lines if line.startswith("cost: "))
+    training.write_text(training.read_text() + "\n# another state\n")
+    output = run_pytest(project, "-k", "test_the_last_commit")
+    (cost,) = (line for line in failure(output, "test_the_last_commit") if line.startswith("cost: "))
+    kept_count = re.search(r"(\d+) kept runs used again", cost)
+    assert kept_count is not None
+    assert int(kept_count[1]) >= 20

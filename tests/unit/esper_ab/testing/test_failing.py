@@ -4,7 +4,7 @@ import pytest
 
 from esper_ab.contracts.errors import UsageError
 from esper_ab.pytest_plugin import session
-from esper_ab.testing.failing import NotShown, ending_in_words, note_answer
+from esper_ab.testing.failing import NotShown, ending_in_words
 
 
 def assertion(error: Exception):
@@ -25,7 +25,7 @@ def test_outside_pytest_an_assertion_error_has_the_words(error, monkeypatch):
 
 
 def test_in_pytest_the_failure_has_no_traceback():
-    session.begin(session.PytestSession(directory=None, references=""))
+    session.begin(session.PytestSession(directory=None))
     with pytest.raises(pytest.fail.Exception) as failure:
         assertion(NotShown("not above 3"))()
     session.end(session.current())
@@ -35,11 +35,3 @@ def test_in_pytest_the_failure_has_no_traceback():
 def test_other_errors_stay_as_they_are():
     with pytest.raises(ZeroDivisionError):
         assertion(ZeroDivisionError())()
-
-
-def test_an_answer_is_noted_where_a_test_runs():
-    notes = []
-    session.begin(session.PytestSession(directory=None, references="", note=lambda *parts: notes.append(parts)))
-    note_answer("above", "above\nreport: …")
-    session.end(session.current())
-    assert notes == [("above", "above\nreport: …")]

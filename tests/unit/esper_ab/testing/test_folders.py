@@ -14,7 +14,7 @@ TEST = "tests/test_a.py::TestB::test_c[x/y-1] (call)"  # pytest sets the variabl
 @pytest.fixture
 def begun():
     """A session of pytest within this one."""
-    inner = session.PytestSession(directory=None, references="")
+    inner = session.PytestSession(directory=None)
     session.begin(inner)
     yield inner
     session.end(inner)

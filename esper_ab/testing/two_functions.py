@@ -1,0 +1,59 @@
+"""Two functions as one, of which a setting says which is called: groups of an experiment share their trainer."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from esper_ab.api.function_reference import FOLDER, reference_of
+from esper_ab.api.function_source import users_folders
+from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.files_below import make_folder, write_below
+from esper_ab.testing import calling
+
+CHOICE = "which_function"  # the setting
+_HASH_CHARS = 12
+
+
+def as_one(caller: str, functions: Mapping[str, Callable[..., Any]], output_dir: Path) -> str:
+    """Return FILE:NAME of a function, written below `output_dir`, that calls the one of `functions` that is chosen.
+
+    UsageError, which names `caller`, for a function that other processes could not call.
+    """
+    places = {name: _place(caller, function, output_dir) for name, function in functions.items()}
+    name = "_or_".join(place[-1] for place in places.values())
+    text = "\n".join(
+        [
+            inspect.getsource(calling),
+            "",
+            f"sys.path += [folder for folder in {users_folders()!r} if folder not in sys.path]",
+            f"FUNCTIONS = {places!r}",
+            "",
+            "",
+            f"def {name}(seed, out, device, {CHOICE}, **settings):",
+            f'    return call(FUNCTIONS[{CHOICE}], settings, {{"seed": seed, "out": out, "device": device}})',
+            "",
+        ]
+    )
+    digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARS]
+    file = f"{FOLDER}/{digest}/{name}.py"
+    make_folder(output_dir)
+    write_below(output_dir, file, text.encode())
+    return f"{(output_dir / file).resolve()}:{name}"
+
+
+def _place(caller: str, function: Callable[..., Any], output_dir: Path) -> tuple[str, str, str, str]:
+    """Return the module, the file, the file's sha256 and the name of a function."""
+    file, _, name = reference_of(function, output_dir, caller).rpartition(":")
+    if function.__module__ == "__main__":
+        raise UsageError(
+            f"{caller}: {name} is in the script that runs, which two functions cannot share with their comparison; put "
+            "both into a module"
+        )
+    is_written = Path(file).is_relative_to(output_dir.resolve() / FOLDER)
+    module_name = "" if is_written else getattr(sys.modules.get(function.__module__), "__name__", "")
+    return module_name, file, hashlib.sha256(Path(file).read_bytes()).hexdigest(), name
