@@ -1,9 +1,9 @@
 """Simulate `assert_learns`, and write its error rates and its price into docs/evidence/bars.md.
 
-    scripts/bar_rates    (two minutes)
+    scripts/bar_rates    (a minute)
 
-The rule is written anew, for arrays of experiments, from the formulas in docs/evidence/bars.md; the laws of outcomes are
-those of tests/simulation. Looks come after 6, 8, 10, 13, 17, … seeds, as where two runs train at the same time.
+The rule is written anew, for arrays of experiments, from the formulas in docs/evidence/bars.md; the laws are those of
+tests/simulation. Looks come after 6, 8, 10, 14, 18, … seeds, as where two runs train at the same time.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def any_shape() -> Iterator[str]:
 def price() -> Iterator[str]:
     """Yield the table of passes and seeds by the distance of the mean from the bar."""
     yield from paragraph(
-        "**Tests that pass, in percent, and the seeds that they use on average**, by the distance of the mean above the "
-        "bar, in SDs of the outcome over seeds (normal outcomes)."
+        "**Tests that pass, in percent, and the seeds that they use on average**, by the distance of the mean above "
+        "the bar, in SDs of the outcome over seeds (normal outcomes)."
     )
     yield from head(["distance", *(f"seeds={seeds}" for seeds in BUDGETS)])
     for effect in EFFECTS:
@@ -151,8 +151,8 @@ def price() -> Iterator[str]:
 def price_of_any_shape() -> Iterator[str]:
     """Yield the table of the seeds that the rule for any shape needs."""
     yield from paragraph(
-        '**With `shape="any"`**: passes in percent and seeds on average, if all outcomes lie about a place in the range '
-        "(SD 2 % of it), by that place and the bar, both as shares of the range."
+        '**With `shape="any"`**: passes in percent and seeds on average, if all outcomes lie about a place in the '
+        "range (SD 2 % of it), by that place and the bar, both as shares of the range."
     )
     yield from head(["outcomes at, bar at", *(f"seeds={seeds}" for seeds in BUDGETS)])
     for place, bar in ((0.95, 0.4), (0.95, 0.7), (0.95, 0.8), (0.95, 0.9), (0.6, 0.3), (0.6, 0.5)):

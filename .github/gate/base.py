@@ -67,27 +67,27 @@ def merge_base(state: str, head: str) -> str:
     commit = commit_of(state)
     if git("rev-parse", "--is-shallow-repository") == "true":
         fetch("--unshallow", commit)
-    found = run("merge-base", commit, head)
-    if found.returncode:
+    common_commit = run("merge-base", commit, head)
+    if common_commit.returncode:
         refuse(f"{state} and HEAD have no common commit; set the input base")
-    return found.stdout.strip()
+    return common_commit.stdout.strip()
 
 
 def commit_of(state: str) -> str:
     """Return the commit of a branch, tag or commit, which is fetched if it is missing here."""
     for name in (state, f"origin/{state}"):
-        known = run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-        if not known.returncode:
-            return known.stdout.strip()
+        local_commit = run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        if not local_commit.returncode:
+            return local_commit.stdout.strip()
     fetch("--depth=1", state)
     return git("rev-parse", "--verify", "FETCH_HEAD^{commit}")
 
 
 def fetch(how: str, state: str) -> None:
     """Fetch `state` from origin, with the token if there is one; end with git's words if that fails."""
-    fetched = run("fetch", "--quiet", "--no-tags", how, "--end-of-options", "origin", state, environment=authorized())
-    if fetched.returncode:
-        reason = " ".join(fetched.stderr.split())
+    fetching = run("fetch", "--quiet", "--no-tags", how, "--end-of-options", "origin", state, environment=authorized())
+    if fetching.returncode:
+        reason = " ".join(fetching.stderr.split())
         refuse(f"{state} cannot be fetched: {reason}")
 
 

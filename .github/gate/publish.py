@@ -1,7 +1,7 @@
 """Publish the answer of a gate: in the job summary, and in one comment of the pull request, which is updated.
 
-Reads the variables of GitHub Actions and those that begin with GATE_. Without the right to comment, as in a pull request
-of a fork, the summary alone has the answer, and one line says so. The token is sent to GITHUB_API_URL and nowhere else.
+Reads the variables of GitHub Actions and those that begin with GATE_. Without the right to comment, as in a pull
+request of a fork, the summary alone has the answer, and one line says so. The token is sent to GITHUB_API_URL alone.
 """
 
 from __future__ import annotations
