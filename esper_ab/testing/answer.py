@@ -10,7 +10,7 @@ from esper_ab.pytest_plugin.session import current
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class Shown:
     """The answer of an assertion that holds; that of one that does not is the text of its failure."""
 
     headline: str
@@ -26,7 +26,7 @@ def report_line(directory: Path) -> str:
     return f"report: {shell_command('report', directory)}"
 
 
-def note_answer(answer: Answer) -> None:
+def note_answer(answer: Shown) -> None:
     """Put an answer into the report of the test that runs."""
     session = current()
     if session is not None and session.note is not None:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 
-def call(place: tuple[str, str, str, str], settings: Mapping[str, Any], filled: Mapping[str, Any]) -> Any:
+def call(place: tuple[str, str, str, str], settings: Mapping[str, Any], run_values: Mapping[str, Any]) -> Any:
     """Call the function at `place`: module, file, the file's sha256 and name.
 
-    It gets all settings, and those of the filled values that it has parameters for. ValueError if its file has changed.
+    It gets all settings, and those of the run's values that it has parameters for. ValueError if its file has changed.
     """
     module_name, file, sha256, name = place
     if hashlib.sha256(Path(file).read_bytes()).hexdigest() != sha256:
@@ -22,7 +22,7 @@ def call(place: tuple[str, str, str, str], settings: Mapping[str, Any], filled: 
     function = loaded(module_name, file, name)
     parameters = inspect.signature(function).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    return function(**settings, **{key: value for key, value in filled.items() if takes_any or key in parameters})
+    return function(**settings, **{key: value for key, value in run_values.items() if takes_any or key in parameters})
 
 
 def loaded(module_name: str, file: str, name: str) -> Callable[..., Any]:

@@ -30,7 +30,7 @@ from esper_ab.settings.launcher import NOT_GIVEN
 from esper_ab.settings.outcome_range import read_range
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.mean_and_bar import MeanAndBar, mean_and_bar
-from esper_ab.testing.answer import Answer, note_answer, report_line
+from esper_ab.testing.answer import Shown, note_answer, report_line
 from esper_ab.testing.bar_words import BarQuestion, headline, outcomes_line, reason_open
 from esper_ab.testing.budget import Budget
 from esper_ab.testing.failing import NotShown, ending_in_words
@@ -78,7 +78,7 @@ def assert_learns(
     seeds: int = 20,
     minutes: float | None = None,
     **options: Unpack[LearningOptions],
-) -> Answer:
+) -> Shown:
     """Fail the test unless the mean outcome of `train(seed, …)` over seeds is above a bar, claimed at 5 %.
 
     `below` is for outcomes of which less is better. At most `seeds` runs train, six at first, for at most `minutes`.
@@ -167,10 +167,10 @@ def _train_more(directory: Path, seeds: int) -> Results:
     return Results(directory, write_report(directory).content, "")
 
 
-def _worded(trial: _Trial, numbers: MeanAndBar, outcomes: Sequence[float], directory: Path) -> Answer:
+def _worded(trial: _Trial, numbers: MeanAndBar, outcomes: Sequence[float], directory: Path) -> Shown:
     """Return the answer with its reason, its outcomes, and the command that shows the report."""
     reasons = [] if numbers.side else [reason_open(trial.question, numbers, trial.budget.used())]
-    return Answer(
+    return Shown(
         headline=headline(trial.question, numbers),
         lines=(*reasons, outcomes_line(outcomes), report_line(directory)),
         directory=directory,

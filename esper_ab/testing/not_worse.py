@@ -22,7 +22,7 @@ from esper_ab.gate.running import GateOptions, run_gate, unsealed_in
 from esper_ab.gate.states import find_states
 from esper_ab.pytest_plugin.session import current
 from esper_ab.settings.schema import TRAINER
-from esper_ab.testing.answer import Answer, note_answer, report_line
+from esper_ab.testing.answer import Shown, note_answer, report_line
 from esper_ab.testing.failing import NotShown, ending_in_words
 from esper_ab.testing.folders import most_parallel, output_folder
 from esper_ab.testing.paired import PairedQuestion, compare
@@ -56,7 +56,7 @@ def assert_not_worse(
     margin: float,
     minutes: float,
     **options: Unpack[NotWorseOptions],
-) -> Answer:
+) -> Shown:
     """Fail the test unless `train` is shown not to be worse than `against` by `margin` or more.
 
     `against` is another function; or the settings in which the reference differs; or a git commit, branch or tag: its
@@ -79,9 +79,9 @@ def assert_not_worse(
         **_kept_runs(against),
     )
     if isinstance(against, str):
-        answer = _against_a_state(question, against, given_options, folder)
+        answer = _compare_states(question, against, given_options, folder)
     else:
-        answer = _against_a_group(question, _groups(train, against, given_options), given_options, folder)
+        answer = _compare_groups(question, _groups(train, against, given_options), given_options, folder)
     note_answer(answer)
     return answer
 
@@ -132,9 +132,9 @@ def _groups(train: Any, against: Any, options: Mapping[str, Any]) -> dict[str, d
     return {_TRAIN: settings, _AGAINST: {**settings, **against}}
 
 
-def _against_a_group(
+def _compare_groups(
     question: GateQuestion, groups: Mapping[str, Mapping[str, Any]], options: Mapping[str, Any], folder: Path
-) -> Answer:
+) -> Shown:
     """Compare two groups of this state of the code; NotShown if the first is not shown not to be worse."""
     settings = {key: value for key, value in options.items() if key not in ("settings", "max_parallel_runs")}
     if at_once := options.get("max_parallel_runs", most_parallel()):
@@ -148,14 +148,14 @@ def _against_a_group(
     return _worded(paired_answer.lines, paired_answer.complaint, cost, paired_answer.directory)
 
 
-def _against_a_state(question: GateQuestion, base: str, options: Mapping[str, Any], folder: Path) -> Answer:
+def _compare_states(question: GateQuestion, base: str, options: Mapping[str, Any], folder: Path) -> Shown:
     """Run a gate; NotShown if it does not pass. Nothing is trained if both states have the same files."""
     gate_question = replace(question, base=base, settings=_gate_settings(options))
     options_of_gate = GateOptions(folder=folder)
     states = find_states(gate_question, unsealed_in(gate_question, options_of_gate))
     if states.are_one:
         headline = f"The code is that of {states.base.words}, so there is nothing to compare."
-        return Answer(headline=headline, lines=(), directory=folder)
+        return Shown(headline=headline, lines=(), directory=folder)
     gate = run_gate(gate_question, options_of_gate)
     document = gate.document
     cost = (
@@ -183,11 +183,11 @@ def _kept_words(kept_runs: int) -> str:
     return f"; {counted(kept_runs, 'kept run')} used again" if kept_runs else ""
 
 
-def _worded(lines: Sequence[str], complaint: str, cost: str, directory: Path) -> Answer:
+def _worded(lines: Sequence[str], complaint: str, cost: str, directory: Path) -> Shown:
     """Return the answer in words; NotShown, with the same words, if there is a complaint."""
     headline, *further_lines = lines
     complaints = [complaint] if complaint else []
-    answer = Answer(
+    answer = Shown(
         headline=headline,
         lines=(*further_lines, *complaints, f"cost: {cost}", report_line(directory)),
         directory=directory,

@@ -101,9 +101,9 @@ def _run(plan: CampaignPlan, limits: Limits) -> Path:
 
 def _answer(paired: PairedQuestion, directory: Path, most_pairs: int) -> PairedAnswer:
     content = write_report(directory).content
-    first, reference = paired.groups
+    group, reference = paired.groups
     requirements = parse_requirements(
-        [f"{first} not-worse-than {reference}"], content.groups, content.design.comparisons
+        [f"{group} not-worse-than {reference}"], content.groups, content.design.comparisons
     )
     complaint = ""
     notes: list[str] = []

@@ -13,6 +13,7 @@ from esper_ab.api.function_reference import FOLDER, reference_of
 from esper_ab.api.function_source import users_folders
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files_below import make_folder, write_below
+from esper_ab.contracts.regular_file import read_regular
 from esper_ab.testing import calling
 
 CHOICE = "which_function"  # the setting
@@ -56,4 +57,4 @@ def _place(caller: str, function: Callable[..., Any], output_dir: Path) -> tuple
         )
     is_written = Path(file).is_relative_to(output_dir.resolve() / FOLDER)
     module_name = "" if is_written else getattr(sys.modules.get(function.__module__), "__name__", "")
-    return module_name, file, hashlib.sha256(Path(file).read_bytes()).hexdigest(), name
+    return module_name, file, hashlib.sha256(read_regular(Path(file))).hexdigest(), name

@@ -54,8 +54,8 @@ def test_undecided():
 def test_falls_over():
     assert_learns(training.falls_over, above=3)
 
-def halved(seed, lr=0.1):
-    return 50 * lr + training.draw(seed + 1)
+def tenth(seed, lr=0.1):
+    return 10 * lr + training.draw(seed + 3)
 
 def shifted(seed, lr=0.1):
     return 100 * lr + training.draw(seed + int(1000 * lr))
@@ -67,7 +67,7 @@ def test_another_function():
     assert_not_worse(shifted, against=training.train, margin=5, minutes=5)
 
 def test_a_function_that_is_worse():
-    assert_not_worse(halved, against=training.train, margin=1, minutes=5)
+    assert_not_worse(tenth, against=training.train, margin=1, minutes=5)
 
 def test_the_last_commit():
     assert_not_worse(training.train, against="HEAD", margin=1, minutes=5)
@@ -170,7 +170,7 @@ def test_every_kind_of_question_gets_its_answer(project: Path) -> None:
     assert settings[0].startswith("train is worse than against by ")
     assert '"train not-worse-than against" does not hold: train against against is WORSE' in settings
     assert any(re.match(r"cost: 20 pairs of at most \d+ in 5 min", line) for line in settings)
-    assert failure(output, "test_a_function_that_is_worse")[0].startswith("halved is worse than train by ")
+    assert failure(output, "test_a_function_that_is_worse")[0].startswith("tenth is worse than train by ")
     commit_lines = failure(output, "test_the_last_commit")
     assert commit_lines[0].startswith("head is worse than base by ")
     assert any(line.startswith("head is the working tree at ") for line in commit_lines)

@@ -3,11 +3,9 @@
 from pathlib import Path
 
 from esper_ab.pytest_plugin import session
-from esper_ab.testing.answer import Answer, note_answer, report_line
+from esper_ab.testing.answer import Shown, note_answer, report_line
 
-ANSWER = Answer(
-    headline="above", lines=("outcomes: 1 2", report_line(Path("a folder/x"))), directory=Path("a folder/x")
-)
+ANSWER = Shown(headline="above", lines=("outcomes: 1 2", report_line(Path("a folder/x"))), directory=Path("a folder/x"))
 
 
 def test_an_answer_is_noted_where_a_test_runs():
