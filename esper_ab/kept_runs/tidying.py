@@ -27,14 +27,18 @@ class FolderContents(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         words = [f"{counted(self.runs, 'kept run')} of {counted(len(self.experiments), 'experiment')}"]
-        words.append(f"{self.bytes / 1e6:.1f} MB")
+        words.append(_size(self.bytes))
         if self.last_used:
             words.append(f"last used {self.last_used[:10]}")
         if self.damaged:
             words.append(f"{counted(len(self.damaged), 'damaged file')}")
         if self.removed:
-            words.append(f"{counted(len(self.removed), 'file')}, {self.removed_bytes / 1e6:.1f} MB removed")
+            words.append(f"{counted(len(self.removed), 'file')} removed ({_size(self.removed_bytes)})")
         return f"{self.folder}: {', '.join(words)}"
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.1f} MB" if size_bytes >= 1e6 else f"{size_bytes / 1e3:.0f} kB"
 
 
 def check_folder(folder: Path) -> FolderContents:
