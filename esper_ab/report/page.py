@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from functools import cache
 from importlib import resources
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -58,6 +59,12 @@ def _sections(nodes: Sequence[Node]) -> list[Section]:
 
 def fill_template(name: str, **values: object) -> str:
     """Render a template of this package, with the style sheet as `css`."""
+    return _environment().get_template(name).render(css=read_part("report.css"), **values)
+
+
+@cache
+def _environment() -> Environment:
+    """Return what compiles templates, once per process."""
     environment = Environment(
         loader=FunctionLoader(read_part),
         autoescape=True,
@@ -71,7 +78,7 @@ def fill_template(name: str, **values: object) -> str:
         lines=lambda lines: "\n".join(map(visible_line, lines)),
         markup=Markup,  # only for trusted markup: figures and the style sheet
     )
-    return environment.get_template(name).render(css=read_part("report.css"), **values)
+    return environment
 
 
 def _shown(value: object) -> object:

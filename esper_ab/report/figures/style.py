@@ -40,6 +40,7 @@ VARIABLES = {  # colour -> its name in report.css
     **{colour: f"--group-{i}" for i, colour in enumerate(_COLOURS)},
     **{colour: f"--stage-{i}" for i, colour in enumerate(STAGES)},
 }
+_VARIABLE_COLOUR = re.compile("|".join(VARIABLES))
 _PAD = 6.0  # points: the edge
 _LINE = 14.0  # points: a line of labels with its spacing
 _TENTHS = re.compile(r"(\d\.\d)\d+")  # coordinates in points (1/72 inch), rounded to tenths
@@ -122,6 +123,8 @@ def arrange(figure: Figure) -> None:
     right_margin = max(
         (_widest(right_axis.yaxis, 6.6) for axes in panels for right_axis in axes.child_axes), default=0.0
     )
+    for axes in panels:
+        _fix_title(axes)
     top_margin = 0.0
     if any(axes.get_title("left") or axes.yaxis.get_major_formatter().get_offset() for axes in panels):
         top_margin = _LINE
@@ -147,6 +150,13 @@ def arrange(figure: Figure) -> None:
         wspace=columns * panel_distance / (width * (right_share - left_share) - (columns - 1) * panel_distance),
         hspace=rows * panel_gap / (height * (high - low) - (rows - 1) * panel_gap),
     )
+
+
+def _fix_title(axes: Axes) -> None:
+    """Keep a title where it is. Else matplotlib lays out all labels to see whether an offset of the y axis is there."""
+    title = axes.get_title("left")
+    if title and not axes.yaxis.get_major_formatter().get_offset():
+        axes.set_title(title, y=1.0)
 
 
 def _left_of(axes: Axes) -> float:
@@ -200,10 +210,10 @@ def svg(figure: Figure, name: str, tips: Mapping[str, str]) -> str:
 
 def _tidy(tag: str) -> str:
     """Clean one tag: turn colours into CSS variables, drop unreferenced ids and digits too small to see."""
+    if "=" not in tag:
+        return tag
     tag = re.sub(r' id="[A-Za-z0-9.]+_\d+"', "", tag)  # ids of artists
     tag = re.sub(r"(\d\.\d\d)\d+", r"\1", tag)
     tag = re.sub(r' (?:d|x|y|transform)="[^"]*"', lambda place: _TENTHS.sub(r"\1", place.group()), tag)
     tag = re.sub(r"font-family: [^;\"]*", "font-family: var(--font)", tag)
-    for colour, variable in VARIABLES.items():
-        tag = tag.replace(colour, f"var({variable})")
-    return tag
+    return _VARIABLE_COLOUR.sub(lambda colour: f"var({VARIABLES[colour.group()]})", tag)
