@@ -10,7 +10,7 @@ from esper_ab.contracts.errors import UsageError
 
 _USUAL = ("origin/main", "origin/master", "main", "master")  # names of default branches, in the order of preference
 
-_REMEDY = "--base STATE, or base in gate.toml"
+_REMEDY = "the base of the gate, a commit or a folder"
 
 
 def beginning_of(state_text: str, working_folder: Path) -> str:
@@ -21,22 +21,20 @@ def beginning_of(state_text: str, working_folder: Path) -> str:
     folder = Path(state_text).expanduser().resolve() if is_folder(state_text) else working_folder.resolve()
     repository = repository_at(folder)
     if repository is None:
-        raise UsageError(f"{folder} is in no git repository, so name the state to compare with: {_REMEDY}")
+        raise UsageError(f"{folder} is in no git repository, so name {_REMEDY}")
     head = repository.commit_of("HEAD" if is_folder(state_text) else state_text)
     if not head:
-        raise UsageError(f"{repository.top} has no commit yet, so name the state to compare with: {_REMEDY}")
+        missing_words = "commit yet" if is_folder(state_text) else f"commit, branch or tag {state_text!r}"
+        raise UsageError(f"{repository.top} has no {missing_words}, so name {_REMEDY}")
     branch = _default_branch(repository)
     if not branch:
-        raise UsageError(
-            f"{repository.top} has none of the branches {', '.join(_USUAL)}, so name the commit to compare with: "
-            f"{_REMEDY}"
-        )
+        raise UsageError(f"{repository.top} has none of the branches {', '.join(_USUAL)}, so name {_REMEDY}")
     try:
         return repository.line("merge-base", branch, head)
     except GitFailed:
         raise UsageError(
             f"{repository.top}: {branch} and {head[:7]} have no common commit here; `git fetch --unshallow` may get "
-            f"it, or name the commit to compare with: {_REMEDY}"
+            f"it, or name {_REMEDY}"
         ) from None
 
 

@@ -51,6 +51,6 @@ def find_two_states(question: GateQuestion, unsealed: Sequence[Path]) -> GateSta
     if states.are_one:
         beginning = "" if question.base else ", where head left the default branch"
         raise UsageError(
-            f"base and head have the same files: {states.base.words}{beginning}; name another base, as in --base HEAD~1"
+            f"base and head have the same files: {states.base.words}{beginning}; name another base, such as HEAD~1"
         )
     return states

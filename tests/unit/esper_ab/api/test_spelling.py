@@ -48,6 +48,7 @@ def test_errors_spell_settings_as_flags_by_default():
 # Files whose errors have flags in their text, and why Python does not show these errors.
 NAME_FLAGS = {
     "esper_ab/analysis/pair_spread.py": "`power`",
+    "esper_ab/api/what.py": "a flag of the user's command",
     "esper_ab/campaign/answering.py": "`report`",
     "esper_ab/campaign/audited_rewards.py": "`launch --reward-audit`",
     "esper_ab/campaign/confirming.py": "`launch`",

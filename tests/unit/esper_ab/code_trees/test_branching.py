@@ -39,8 +39,10 @@ def test_the_branch_that_the_server_calls_its_default_comes_first(repository, tm
 
 
 def test_without_a_common_commit_the_base_must_be_named(repository, tmp_path):
-    with pytest.raises(UsageError, match="no commit"):
+    with pytest.raises(UsageError, match="no commit yet"):
         beginning_of(".", repository.top)
+    with pytest.raises(UsageError, match="no commit, branch or tag 'nosuch'"):
+        beginning_of("nosuch", repository.top)
     repository.commit({"a.py": "1\n"})
     repository.git("checkout", "--quiet", "--orphan", "change")
     repository.commit({"a.py": "2\n"})
