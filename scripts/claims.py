@@ -16,7 +16,6 @@ import argparse
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -28,7 +27,7 @@ from typing import Any
 
 from esper_ab.contracts.errors import ConditionNotMet
 from esper_ab.verdict.scale import MEAN
-from esper_ab.verdict.verdict import DIFFERENT, Verdict
+from esper_ab.verdict.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 CLAIMS = ROOT / "docs" / "evidence" / "claims"
@@ -39,6 +38,7 @@ KEPT_FILES = ("verdict.json", "summary.txt")
 ALPHA = 0.05  # the chance of any false verdict over the whole registry
 MOST_CLAIMS = 20  # each has an equal share
 OUTPUT_DIR = ROOT / "experiments" / "claims"
+NO_DIFFERENCE = (Verdict.EQUIVALENT, Verdict.IDENTICAL)
 PROGRAM = "esper-ab"
 # The program's folder comes first, so that commands in stored texts read as they are typed.
 ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -124,7 +124,7 @@ def seal(claim: StoredClaim) -> None:
     budget = claim.settings["claim"]["core_minutes"]
     if core_minutes > budget:
         raise Refused(f"{claim.name}: the plan takes {core_minutes:.1f} core minutes, more than its budget of {budget}")
-    (claim.folder / "plan.txt").write_text(launched(claim, "--dry-run", "--verbose"), encoding="utf-8")
+    (claim.folder / "plan.txt").write_text(below_root(launched(claim, "--dry-run", "--verbose")), encoding="utf-8")
     claim.store(
         "seal.json",
         {
@@ -149,9 +149,22 @@ def run(claim: StoredClaim, output_dir: Path) -> None:
     if directory.exists():
         words = ["resume", str(directory)]
     subprocess.run((PROGRAM, *words), cwd=ROOT, env=ENVIRONMENT, check=True)
+    store_answer(claim, directory)
+
+
+def store_answer(claim: StoredClaim, directory: Path) -> None:
+    """Store the answer of an experiment and what it cost. The report is built anew, with a path below the root."""
+    relative_directory = Path(os.path.relpath(directory, ROOT))
+    conditions = conditions_met(claim, relative_directory)
     for name in KEPT_FILES:
-        shutil.copyfile(directory / name, claim.folder / name)
-    claim.store("result.json", result_of(directory) | {"conditions": conditions_met(claim, directory)})
+        text = (directory / name).read_text(encoding="utf-8")
+        (claim.folder / name).write_text(below_root(text), encoding="utf-8")
+    claim.store("result.json", result_of(directory) | {"conditions": conditions})
+
+
+def below_root(text: str) -> str:
+    """Return a text of the product without the folder of this checkout, in which a claim's own modules are."""
+    return text.replace(f"{ROOT}/", "")
 
 
 def conditions_met(claim: StoredClaim, directory: Path) -> dict[str, bool]:
@@ -202,8 +215,8 @@ def judged(verdict_json: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str,
     return over_all, [comparison for comparison in comparisons if comparison is not over_all]
 
 
-def answer_to(claim: StoredClaim, conditions: dict[str, bool], verdict: str) -> str:
-    """Say what an answer says about the sentence: the conditions that it meets, and its verdict over all tasks."""
+def answer_to(claim: StoredClaim, conditions: dict[str, bool], over_all: str, on_tasks: Iterable[str]) -> str:
+    """Say what an answer says about the sentence: the conditions that it meets, and its verdicts."""
     relation = claim.relation
     if conditions[relation]:
         return "holds"
@@ -211,7 +224,9 @@ def answer_to(claim: StoredClaim, conditions: dict[str, bool], verdict: str) -> 
         return "no difference that matters"
     if conditions["better-than"] or conditions["worse-than"]:
         return "a difference" if relation == "equivalent-to" else "the opposite holds"
-    return "mixed" if Verdict(verdict) in DIFFERENT else "open"
+    if {Verdict.BETTER, Verdict.WORSE} <= {*on_tasks}:
+        return "depends on the task"
+    return "no difference on the mean" if over_all in NO_DIFFERENCE else "open"
 
 
 def row(claim: StoredClaim) -> str:
@@ -226,8 +241,10 @@ def row(claim: StoredClaim) -> str:
         cells = [f"[{about['sentence']}]({claim.name}/claim.toml)", "sealed, not run" if sealed else "not sealed"]
         return f"| {' | '.join([*cells, '', '', '', '', sealed_on, about['source_says']])} |"
     over_all, of_tasks = judged(verdict_json)
+    verdicts = [comparison["verdict"] for comparison in of_tasks]
+    answer = answer_to(claim, result["conditions"], over_all["verdict"], verdicts)
     cells += [
-        f"**{answer_to(claim, result['conditions'], over_all['verdict'])}**",
+        f"**{answer}**",
         effect_of(over_all),
         "; ".join(f"{comparison['task'].removeprefix('gym:')} {comparison['verdict']}" for comparison in of_tasks),
         str(over_all["used"]),

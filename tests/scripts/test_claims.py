@@ -76,26 +76,27 @@ CONDITIONS = {"better-than": False, "worse-than": False, "equivalent-to": False}
 
 
 @pytest.mark.parametrize(
-    ("relation", "met", "verdict", "answer"),
+    ("relation", "met", "over_all", "on_tasks", "answer"),
     [
-        ("better-than", "better-than", "BETTER", "holds"),
-        ("better-than", "worse-than", "WORSE", "the opposite holds"),
-        ("better-than", "equivalent-to", "EQUIVALENT", "no difference that matters"),
-        ("better-than", None, "BETTER", "mixed"),
-        ("better-than", None, "EQUIVALENT", "open"),
-        ("better-than", None, "INCONCLUSIVE", "open"),
-        ("equivalent-to", "equivalent-to", "EQUIVALENT", "holds"),
-        ("equivalent-to", "worse-than", "WORSE", "a difference"),
-        ("equivalent-to", None, "INCONCLUSIVE", "open"),
+        ("better-than", "better-than", "BETTER", ["BETTER", "INCONCLUSIVE"], "holds"),
+        ("better-than", "worse-than", "WORSE", ["WORSE", "WORSE"], "the opposite holds"),
+        ("better-than", "equivalent-to", "EQUIVALENT", ["EQUIVALENT", "EQUIVALENT"], "no difference that matters"),
+        ("better-than", None, "BETTER", ["BETTER", "WORSE"], "depends on the task"),
+        ("better-than", None, "EQUIVALENT", ["WORSE", "BETTER"], "depends on the task"),
+        ("better-than", None, "EQUIVALENT", ["EQUIVALENT", "INCONCLUSIVE"], "no difference on the mean"),
+        ("better-than", None, "INCONCLUSIVE", ["BETTER", "INCONCLUSIVE"], "open"),
+        ("equivalent-to", "equivalent-to", "EQUIVALENT", ["EQUIVALENT", "EQUIVALENT"], "holds"),
+        ("equivalent-to", "worse-than", "WORSE", ["WORSE", "EQUIVALENT"], "a difference"),
+        ("equivalent-to", None, "INCONCLUSIVE", ["EQUIVALENT", "INCONCLUSIVE"], "open"),
     ],
 )
 def test_the_answer_to_a_claim_follows_from_the_conditions_that_its_verdicts_meet(
-    claim, relation, met, verdict, answer
+    claim, relation, met, over_all, on_tasks, answer
 ):
     text = claim.file.read_text()
     claim.file.write_text(text.replace(f" {claim.relation} ", f" {relation} "))
     conditions = CONDITIONS | ({met: True} if met else {})
-    assert claims.answer_to(claim, conditions, verdict) == answer
+    assert claims.answer_to(claim, conditions, over_all, on_tasks) == answer
 
 
 def test_a_row_tells_an_answer_from_a_claim_that_has_not_run(claim):
