@@ -27,16 +27,14 @@ from esper_ab.journal.outcomes import mean_outcome
 from esper_ab.kept_runs.words import in_plan
 from esper_ab.plan.estimate import duration
 from esper_ab.stats.sd_limits import sd_limits
-from esper_ab.verdict.verdict import Verdict
 
 _ENOUGH_POWER = 0.95  # beyond which more seeds are not planned, if the spread of pairs is known
-_ALIKE = frozenset({Verdict.NOT_WORSE, Verdict.EQUIVALENT, Verdict.INCONCLUSIVE})
-_FEWEST_KNOWN = 6  # pairs of an earlier gate whose spread counts
+_FEWEST_KNOWN = 6  # runs of base whose spread counts
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairsSpread:
-    """The standard deviation of differences between the runs of a pair, and the gate that showed it."""
+    """The standard deviation of differences between the runs of a pair, and the runs that show it."""
 
     sd: float
     df: int
@@ -48,34 +46,31 @@ class PairsSpread:
         return sd_limits(self.sd, self.df, SD_LIMITS)[1]
 
 
-def spread_of(earlier_gates: Sequence[Measured]) -> PairsSpread | None:
-    """Return the spread that the newest gate with enough pairs shows; None if none does.
+def spread_of(part: PartPlan, earlier_gates: Sequence[Measured]) -> PairsSpread | None:
+    """Return the spread of pairs that most runs of base show, those kept or those of a gate; None if they are too few.
 
-    Where a gate found a difference, its head may spread unlike others, and only the runs of base count. Runs of a pair
-    are then taken as uncorrelated.
+    The runs of a pair are taken as uncorrelated: a change may alter every random number that a seed gives.
     """
+    spreads = [_spread_of_kept(part)]
     for answer in earlier_gates:
-        if answer.pairs < _FEWEST_KNOWN:
-            continue
-        source = f"{n_pairs(answer.pairs)} of {Path(answer.directory).name}"
-        if answer.sd_of_differences and answer.verdict in _ALIKE:
-            return PairsSpread(sd=answer.sd_of_differences, df=answer.pairs - 1, source=source)
-        if answer.sd_of_base:
-            sd = sd_of_differences(answer.sd_of_base, 0.0)
-            return PairsSpread(sd=sd, df=answer.pairs - 1, source=f"the runs of base in {source}")
-    return None
+        if answer.sd_of_base and answer.pairs >= _FEWEST_KNOWN:
+            source = f"the runs of base in {n_pairs(answer.pairs)} of {Path(answer.directory).name}"
+            spreads.append(_uncorrelated(answer.sd_of_base, answer.pairs, source))
+    return max((spread for spread in spreads if spread is not None), key=lambda spread: spread.df, default=None)
 
 
-def spread_of_kept(part: PartPlan) -> PairsSpread | None:
-    """Return the spread that kept runs of base show, if runs of a pair are uncorrelated; None if there are too few."""
+def _spread_of_kept(part: PartPlan) -> PairsSpread | None:
     if part.offers is None:
         return None
     outcomes = [mean_outcome(run.evaluation) for run in part.offers.reusable(BASE)]
     numbers = [outcome for outcome in outcomes if outcome is not None]
     if len(numbers) < _FEWEST_KNOWN or not stdev(numbers):
         return None
-    sd = sd_of_differences(stdev(numbers), 0.0)
-    return PairsSpread(sd=sd, df=len(numbers) - 1, source=f"{counted(len(numbers), 'kept run')} of base")
+    return _uncorrelated(stdev(numbers), len(numbers), f"{counted(len(numbers), 'kept run')} of base")
+
+
+def _uncorrelated(sd_of_base: float, runs: int, source: str) -> PairsSpread:
+    return PairsSpread(sd=sd_of_differences(sd_of_base, 0.0), df=runs - 1, source=source)
 
 
 def _seconds_of_kept(part: PartPlan) -> float:
@@ -138,7 +133,8 @@ def fit(
     if spread is None:
         seeds = min(most, budget.MOST_AT_FIRST)
     else:
-        seeds = _enough(part.plan.design, spread, least, most)
+        fewest = min(most, budget.first_look(experiment.claim, guarded=guarded))
+        seeds = _enough(part.plan.design, spread, fewest, most)
     asked_experiment = msgspec.structs.replace(
         part.asked, seeds=seeds, looks=budget.looks(seeds, experiment.claim, guarded=guarded)
     )
@@ -146,11 +142,11 @@ def fit(
     return replace(plan, parts=(replace(part, asked=asked_experiment, plan=fitted_plan, cost=estimate),))
 
 
-def _enough(design: Design, spread: PairsSpread, least: int, most: int) -> int:
-    """Return the even number of seeds from which more would add little power, between `least` and `most`."""
+def _enough(design: Design, spread: PairsSpread, fewest: int, most: int) -> int:
+    """Return the even number of seeds from which more would add little power, between `fewest` and `most`."""
     alpha = design.alpha if design.non_inferiority is None else 2.0 * design.alpha
     columns = design.positions if design.adjusted else 1
-    for seeds in range(least + least % 2, most, 2):
+    for seeds in range(fewest + fewest % 2, most, 2):
         if power(spread.most_sd, design.margin, seeds, alpha, columns) >= _ENOUGH_POWER:
             return seeds
     return most

@@ -21,9 +21,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     directory: str
     pairs: int
     run_seconds: float  # mean of its own runs; 0.0: it has none
-    verdict: str
-    sd_of_differences: float | None  # None: unknown, or the differences do not vary
-    sd_of_base: float | None  # between the runs of base; None likewise
+    sd_of_base: float | None  # between the runs of base; None: unknown, or they do not vary
 
 
 _decode = msgspec.json.Decoder(Measured).decode

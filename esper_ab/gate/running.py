@@ -21,7 +21,7 @@ from esper_ab.control.rules.limits import Limits
 from esper_ab.gate.answer import GateAnswer, answer_of
 from esper_ab.gate.asked import ask, spelled_as_file
 from esper_ab.gate.budget import REPORT_S
-from esper_ab.gate.fitting import cost_of, fit, plan_lines, spread_of, spread_of_kept, with_kept_runs
+from esper_ab.gate.fitting import cost_of, fit, plan_lines, spread_of, with_kept_runs
 from esper_ab.gate.look_lines import LookLines
 from esper_ab.gate.measured import measured_before
 from esper_ab.gate.question import BASE, HEAD, GateQuestion
@@ -130,7 +130,7 @@ def _planned(gate: _Gate, *, only_plan: bool = False) -> tuple[CampaignPlan, flo
         plan = plan_campaign(campaign, gate.launcher, only_plan=only_plan)
         _refuse_edited(gate, plan)
         cost = cost_of(plan.parts[0], question, earlier_gates)
-        spread = spread_of(earlier_gates) or spread_of_kept(plan.parts[0])
+        spread = spread_of(plan.parts[0], earlier_gates)
         plan = fit(plan, question, cost, spread, gate.passed_s)
         plan = with_kept_runs(plan, unsealed_in(question, gate.options))
     gate.options.say(f"Gate: {HEAD} is {gate.states.head.words}, {BASE} is {gate.states.base.words}.")

@@ -12,8 +12,7 @@ ANSWER = {
     "directory": "gate-1",
     "pairs": 20,
     "run_seconds": 3.5,
-    "sd_of_differences": 2.0,
-    "sd_of_base": None,
+    "sd_of_base": 2.0,
     "another key": 1,
 }
 
