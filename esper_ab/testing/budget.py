@@ -20,7 +20,7 @@ class Budget:
         """Begin now; UsageError, which names `function`, if a number is no budget."""
         if not isinstance(seeds, int) or isinstance(seeds, bool) or seeds < LEAST_PAIRS:
             raise UsageError(
-                f"{function}: seeds={seeds!r}: expected {LEAST_PAIRS} or more, at most so many of which train"
+                f"{function}: seeds={seeds!r}: expected {LEAST_PAIRS} or more, because no claim is made from fewer"
             )
         if minutes is not None and (
             not isinstance(minutes, int | float) or isinstance(minutes, bool) or not minutes > 0

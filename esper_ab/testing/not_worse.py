@@ -102,7 +102,8 @@ def _reference(train: object, against: object, folder: Path) -> str:
     reference = reference_of(train, folder, _FUNCTION)
     if isinstance(against, str) and Path(reference).is_relative_to(folder.resolve() / FOLDER):
         raise UsageError(
-            f"{_FUNCTION}: {against} can have no function that is inside another one; define it in a module"
+            f"{_FUNCTION}: train is inside another function or a notebook, so no commit has it; define it in a module "
+            f"to compare it with {against}"
         )
     return reference
 

@@ -30,7 +30,7 @@ def inner_function():
         (train, {"against": {}, "seeds": 5}, "no argument 'seeds'"),
         (lambda seed: seed, {"against": {}}, "a lambda cannot be sent to other processes"),
         (lambda seed: seed, {"against": train}, "a lambda cannot be sent to other processes"),
-        (inner_function(), {"against": "main"}, "main can have no function that is inside another one"),
+        (inner_function(), {"against": "main"}, "no commit has it; define it in a module to compare it with main"),
         (train, {"against": "no-such-branch"}, "has no commit, branch or tag 'no-such-branch'"),
     ],
 )
