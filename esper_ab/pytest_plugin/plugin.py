@@ -13,6 +13,7 @@ import pytest
 from esper_ab.pytest_plugin.session import PytestSession, begin, current, end
 
 _PROPERTY = "esper_ab"  # of a test: the headline of an answer, which pytest-xdist passes on
+_JOURNAL = "events.jsonl"  # in the directory of every experiment
 _KEY = pytest.StashKey[PytestSession]()
 
 
@@ -53,6 +54,14 @@ def _folder_option(config: pytest.Config, name: str) -> Path | None:
         return Path(config.invocation_params.dir, flag)
     setting = config.getini(f"esper_ab_{name}")
     return Path(config.rootpath, setting) if setting else None
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out directories of experiments, which have copies of users' files, tests among them."""
+    session = config.stash[_KEY]
+    if collection_path in (session.directory, session.references) or (collection_path / _JOURNAL).is_file():
+        return True
+    return None
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -130,7 +130,7 @@ def test_assertions_in_two_processes_of_xdist_pass_and_fail_with_their_answers(p
     training = project / "src/ours/training.py"
     training.write_text(TRAINING.replace("100 * lr + draw(seed)", "draw(seed) + 100 * lr"))
     output = run_pytest(project, "-n", "2")
-    assert "2 failed, 2 passed" in output
+    assert "2 failed, 2 passed" in output, output
     assert re.search(r"test_learns: The mean outcome of train is above 3: mean [\d.]+ of \d+ runs, 90 % int", output)
     assert re.search("test_is_as_in_the_last_commit: head and base did the same in all 6 pairs", output)
     learns_not = failure(output, "test_does_not_learn")
@@ -161,7 +161,7 @@ def test_every_kind_of_question_gets_its_answer(project: Path) -> None:
     training = project / "src/ours/training.py"
     training.write_text(TRAINING.replace("100 * lr + draw(seed)", "100 * lr - 4 + draw(seed + 1)"))
     output = run_pytest(project)
-    assert "5 failed, 2 passed" in output
+    assert "5 failed, 2 passed" in output, output
     assert re.search("test_another_function: shifted is ", output)
     assert "test_the_same_files: The code is that of the working tree at " in output
     assert failure(output, "test_undecided")[1].startswith("All 6 seeds are used; if mean and spread stay so (SD ")
@@ -177,6 +177,7 @@ def test_every_kind_of_question_gets_its_answer(project: Path) -> None:
     assert not any("kept" in line for line in commit_lines if line.startswith("cost: "))
     training.write_text(training.read_text() + "\n# another state\n")
     output = run_pytest(project, "-k", "test_the_last_commit")
+    assert "1 failed" in output, output
     (cost,) = (line for line in failure(output, "test_the_last_commit") if line.startswith("cost: "))
     kept_count = re.search(r"(\d+) kept runs used again", cost)
     assert kept_count is not None
