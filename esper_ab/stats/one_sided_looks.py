@@ -1,0 +1,128 @@
+"""Whether a mean difference is above a margin: a one-sided test at planned looks, with stops for hopeless ones.
+
+The test may succeed at the last look and at the one before it, which share its level (Bonferroni). It stops at any look
+from which even a fortunate continuation would not reach the bound of the last one. Stops of the second kind never make
+a claim, so they cost no level. The test is the t of pairs, supported by the exact test of signs if there are enough
+pairs for that to be possible. So with these, it also holds for differences that are not normal, if they are symmetric
+where nothing differs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from esper_ab.stats.distributions import t_isf, t_sf
+from esper_ab.stats.floats import Floats
+from esper_ab.stats.least_pairs import LEAST_PAIRS
+from esper_ab.stats.one_sided_signs import MAX_PAIRS, one_sided_signs_p, smallest_p
+
+LAST_SHARE = 0.7  # of the level; the look before the last one has the rest, if it has LEAST_PAIRS
+_FORTUNE = 1.0  # standard errors by which a fortunate continuation exceeds the mean so far
+
+
+class OneSidedLook(msgspec.Struct, frozen=True, kw_only=True):
+    """The test at one look. A number that cannot be computed from the pairs is None."""
+
+    pairs: int
+    mean: float | None
+    low: float | None  # interval of the difference at level 1 - alpha, for all looks together
+    high: float | None
+    p: float | None  # one-sided, of the t
+    signs_p: float | None  # of the exact test, if the claim needs it
+    bound: float  # required of both; 0: no claim at this look
+    crossed: bool  # the difference is shown to be above the margin
+    hopeless: bool  # not crossed, and the last look would hardly cross
+
+
+class OneSidedTest(msgspec.Struct, frozen=True, kw_only=True):
+    """A test before its first pair: when it looks, and how sure it must be."""
+
+    looks: tuple[int, ...]  # ascending numbers of pairs
+    margin: float
+    level: float  # largest chance to claim a difference that is not above the margin
+    alpha: float  # of the interval
+
+    def bound(self, look: int) -> float:
+        """Return the p required at this look, which is 0 where nothing can be claimed."""
+        earlier_looks = [pairs for pairs in self.looks[:-1] if pairs >= LEAST_PAIRS]
+        if not earlier_looks:
+            return self.level if look == self.looks[-1] else 0.0
+        if look == self.looks[-1]:
+            return self.level * LAST_SHARE
+        return self.level * (1.0 - LAST_SHARE) if look == earlier_looks[-1] else 0.0
+
+    def at(self, look: int, differences: Sequence[float]) -> OneSidedLook:
+        """Take a look at the pairs' differences of the first `look` seeds, some of whose pairs may be lost."""
+        d = np.asarray(differences, dtype=np.float64)
+        bound = self.bound(look)
+        if d.size < 2:
+            is_last = look == self.looks[-1]
+            return OneSidedLook(
+                pairs=d.size,
+                mean=float(d[0]) if d.size else None,
+                low=None,
+                high=None,
+                p=None,
+                signs_p=None,
+                bound=bound,
+                crossed=False,
+                hopeless=is_last,
+            )
+        mean = float(d.mean())
+        se = float(d.std(ddof=1)) / math.sqrt(d.size)
+        p = _t_p(mean - self.margin, se, d.size)
+        signs_p = _signs_p(d - self.margin, bound)
+        crossed = _is_shown(p, signs_p, bound, se, d.size)
+        half_width = float(t_isf(self.alpha / len(self.looks) / 2.0, d.size - 1)) * se
+        return OneSidedLook(
+            pairs=d.size,
+            mean=mean,
+            low=mean - half_width,
+            high=mean + half_width,
+            p=p,
+            signs_p=signs_p,
+            bound=bound,
+            crossed=crossed,
+            hopeless=not crossed and self._is_hopeless(mean - self.margin, se, d.size),
+        )
+
+    def _is_hopeless(self, excess: float, se: float, pairs: int) -> bool:
+        """Whether the last look would not cross with the same SD and a mean that is one standard error larger."""
+        fortunate = excess + _FORTUNE * se
+        last_pairs = max(self.looks[-1], pairs)
+        if fortunate <= 0.0:
+            return True
+        return _t_p(fortunate, se * math.sqrt(pairs / last_pairs), last_pairs) > self.bound(self.looks[-1])
+
+
+def _is_shown(p: float, signs_p: float | None, bound: float, se: float, pairs: int) -> bool:
+    if pairs < LEAST_PAIRS or p > bound:
+        return False
+    if signs_p is not None:
+        return signs_p <= bound
+    return se > 0.0  # differences that are all the same have no t
+
+
+def _signs_p(excess: Floats, bound: float) -> float | None:
+    """Return the p of the exact test; None if it is not needed.
+
+    It is needed if so few pairs can reach the bound, or if they have few different sizes, as where outcomes are counts.
+    """
+    if not bound or excess.size > MAX_PAIRS:
+        return None
+    sizes = np.abs(excess)
+    distinct = np.unique(np.round(sizes / max(float(sizes.max()), 1e-300), 9)).size
+    if smallest_p(excess.size) > bound and 2 * distinct > excess.size:
+        return None
+    return one_sided_signs_p(excess)
+
+
+def _t_p(excess: float, se: float, pairs: int) -> float:
+    """Return the one-sided p of the t; without any spread it is 0 or 1."""
+    if se <= 0.0:
+        return 0.0 if excess > 0.0 else 1.0
+    return float(t_sf(excess / se, pairs - 1))
