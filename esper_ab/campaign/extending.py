@@ -64,5 +64,5 @@ def extension(experiment_dir: Path, history: History, replicates: int) -> Extens
 
 
 def further_seeds(history: History, replicates: int) -> Extension:
-    """Return the blocks to add to an experiment of one group, which has no looks, for `replicates` seeds in all."""
+    """Return the blocks to add for `replicates` seeds in all, although no look of the experiment asks for them."""
     return extend(history.plan, history.design, history.replicates, replicates - history.replicates)

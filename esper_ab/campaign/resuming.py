@@ -111,7 +111,7 @@ def resume(
 
 
 def add_seeds(experiment_dir: Path, launcher: Launcher, options: RunOptions, replicates: int) -> None:
-    """Train more runs of a finished experiment of one group, until it has `replicates` seeds."""
+    """Train more runs of a finished experiment until it has `replicates` seeds, for a caller who decides about it."""
     _continue_experiment(
         experiment_dir,
         load(experiment_dir).history,

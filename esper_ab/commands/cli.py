@@ -16,6 +16,7 @@ SECTIONS = {
         "launch": "Train one policy per group and seed on paired randomness, and compare the groups.",
         "gate": "Judge a change to your code by the question in FILE (gate.toml), within its minutes.",
         "resume": "Continue EXPERIMENT after it was stopped or interrupted, or add seeds to it.",
+        "stream": "Try candidates one after the other, with an error rate over all of them.",
         "stop": "Stop EXPERIMENT cleanly, as Ctrl-C does, and wait until it has ended.",
         "slurm-script": "Print an sbatch script that launches an experiment, and resumes it after interruptions.",
     },

@@ -1,0 +1,85 @@
+"""Make a stream: seal the question and the incumbent, and measure the incumbent."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import closing
+from pathlib import Path
+
+from esper_ab.contracts.errors import UsageError, refused
+from esper_ab.contracts.files_below import make_folder
+from esper_ab.gate.asked import spelled_as_file
+from esper_ab.journal.begun import begun
+from esper_ab.journal.lock import Lock
+from esper_ab.plan.settings_toml import versions
+from esper_ab.stream.asked import check_settings, lone_campaign
+from esper_ab.stream.entries import Measured, Opened, Setup
+from esper_ab.stream.ledger import LEDGER, Ledger
+from esper_ab.stream.progress import Progress, fold
+from esper_ab.stream.question import StreamQuestion
+from esper_ab.stream.running import directory_of, lone_outcomes, planned, run_to, start
+from esper_ab.stream.states import check_declared, digests, seal_setup
+
+_SEEDS = 2**31  # rng seeds are below this
+
+
+def open_stream(folder: Path, question: StreamQuestion) -> Ledger:
+    """Make a stream in a new or empty folder, and measure its incumbent.
+
+    Raises UsageError if the folder has files, and for every problem with the question or the incumbent's code.
+    """
+    check_settings(question)
+    _make(folder)
+    with closing(Lock(folder)):
+        ledger = Ledger(folder)
+        if ledger.entries:
+            raise UsageError(f"{folder}: there is a stream already; `esper-ab stream status` shows it")
+        with spelled_as_file():
+            setup = Setup()
+            if question.code:
+                setup = seal_setup(folder, question.code, Path(question.folder), {})
+            unchanged = digests(folder, setup, question.unchanged, Path(question.folder))
+            check_declared(question.unchanged, unchanged)
+            opened = Opened(question=question, incumbent=setup, unchanged=unchanged, versions=versions())
+            plan = planned(lone_campaign(folder, question, setup, "incumbent-0", secrets.randbelow(_SEEDS)))
+        ledger.append(opened)
+        if question.incumbent_seeds:
+            start(plan)
+            measure(ledger, fold(ledger.entries))
+        return ledger
+
+
+def measure(ledger: Ledger, progress: Progress) -> None:
+    """Train a new incumbent alone on fresh seeds, unless that is done, and go on with it after an interruption."""
+    incumbent = progress.incumbent
+    question = progress.question
+    if incumbent.alone or not question.incumbent_seeds:
+        return
+    name = f"incumbent-{incumbent.number}"
+    if begun(directory_of(ledger.folder, name)):
+        run_to(ledger.folder, question, name, question.incumbent_seeds)
+    else:
+        with spelled_as_file():
+            rng_seed = fresh_rng_seed(progress)
+            plan = planned(lone_campaign(ledger.folder, question, incumbent.setup, name, rng_seed))
+        start(plan)
+    rng_seed, outcomes = lone_outcomes(ledger.folder, name)
+    measured = Measured(incumbent=incumbent.number, experiment=name, rng_seed=rng_seed, outcomes=outcomes)
+    ledger.append(measured)
+
+
+def fresh_rng_seed(progress: Progress) -> int:
+    """Draw the root of random numbers that no run of the stream had, and no candidate could know."""
+    while (rng_seed := secrets.randbelow(_SEEDS)) in progress.rng_seeds:
+        pass
+    return rng_seed
+
+
+def _make(folder: Path) -> None:
+    """Create the folder; UsageError if it exists and has files that no interrupted command left."""
+    try:
+        if folder.is_dir() and {path.name for path in folder.iterdir()} - {".lock", "code", "experiments", LEDGER}:
+            raise UsageError(f"{folder}: the folder is not empty; name a new one")
+        make_folder(folder)
+    except OSError as error:
+        raise refused(error, f"{folder} cannot be created: {error.strerror}") from None

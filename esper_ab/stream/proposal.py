@@ -1,0 +1,77 @@
+"""A candidate as an agent proposes it: a JSON object, or flags."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from esper_ab.api.setting_names import dotted
+from esper_ab.contracts.code_state import is_folder
+from esper_ab.contracts.errors import UsageError
+from esper_ab.settings.assignments import read_assignment
+from esper_ab.settings.schema import FIELDS, SHORT, TRAINER, of_group
+
+_EXAMPLE = '{"code": ".", "settings": {"lr": 0.01}, "note": "a larger step"}'
+_NOTE_CHARS = 2_000
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an agent wants to be tried."""
+
+    code: str = ""  # a commit or a folder; "": that of the incumbent
+    settings: dict[str, Any] = {}  # over those of the incumbent
+    note: str = ""  # for people
+    again: bool = False  # try it anew, at a level of its own, although it was answered before
+
+
+def read_proposal(text: str) -> Proposal:
+    """Read a JSON object; UsageError if it is none, or proposes nothing."""
+    try:
+        proposal = msgspec.json.decode(text.encode(errors="surrogatepass"), type=Proposal)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"candidate: {error}; expected JSON such as {_EXAMPLE}") from None
+    return _checked(proposal)
+
+
+def proposal_of_flags(code: str, settings: Iterable[str], note: str, *, again: bool) -> Proposal:
+    """Return the candidate that flags propose; UsageError if a setting is not KEY=VALUE, or if nothing is proposed."""
+    values = {}
+    for text in settings:
+        assignment = read_assignment(text, f"--set {text}")
+        values[assignment.key] = _typed(assignment.value)
+    return _checked(Proposal(code=code, settings=values, note=note, again=again))
+
+
+def _typed(text: str) -> Any:
+    """Return the value of a flag as JSON would have it; anything else is text."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _checked(proposal: Proposal) -> Proposal:
+    if not (proposal.code or proposal.settings):
+        raise UsageError(f"candidate: it changes neither code nor settings; expected JSON such as {_EXAMPLE}")
+    if len(proposal.note) > _NOTE_CHARS:
+        raise UsageError(f"candidate: note: at most {_NOTE_CHARS} characters, not {len(proposal.note)}")
+    values = {_key(key): value for key, value in dotted(proposal.settings).items()}
+    code = proposal.code
+    if is_folder(code):
+        code = str(Path(code).expanduser().absolute())  # of the one who proposes; runs work elsewhere
+    return msgspec.structs.replace(proposal, settings=values, code=code)
+
+
+def _key(name: str) -> str:
+    """Return the key of a setting in which groups may differ; UsageError for any other."""
+    key = SHORT.get(name, name)
+    if key in FIELDS and not of_group(key):
+        raise UsageError(
+            f"candidate: settings: {name} is the same for both groups; a candidate may change only what groups may "
+            "differ in"
+        )
+    return key if of_group(key) or "." in key else f"{TRAINER}{key}"
