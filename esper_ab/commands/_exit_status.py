@@ -36,7 +36,7 @@ from esper_ab.contracts.visible import visible
 _EXAMPLE_WIDTH = 76  # of 80 columns: click indents by two, and a continuation takes two
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))  # by descriptor: name in sys, mode
 COMMANDS_THAT_TRAIN = frozenset(
-    {"launch", "esper_ab.launch", "gate", "resume", "calibrate"}
+    {"launch", "esper_ab.launch", "gate", "stream", "resume", "calibrate"}
 )  # commands that run experiments
 _NO_THREAD = "can't start new thread"  # the text of Python's RuntimeError
 # Errors with which the system refuses a file that the user chose.

@@ -45,7 +45,10 @@ def check(ledger: Ledger) -> Check:
             elif name is not None:
                 removed_experiments += 1
             problems += [f"line {number}: {problem}" for problem in entry_problems]
-        progress = next(progress_steps)
+        try:
+            progress = next(progress_steps)
+        except JournalError:  # among the problems, because the entries after it follow from nothing
+            break
     return Check(problems=tuple(problems), entries=len(ledger.entries), journals=journals, removed=removed_experiments)
 
 

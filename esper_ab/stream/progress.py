@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
+from esper_ab.contracts.errors import JournalError
 from esper_ab.stats import online_fdr
 from esper_ab.stats.distributions import t_isf
 from esper_ab.stream.entries import Begun, Decided, Entry, Measured, Opened, Refused, Setup
@@ -96,7 +97,7 @@ def fold(entries: Iterable[Entry]) -> Progress:
 
 
 def steps(entries: Iterable[Entry]) -> Iterator[Progress]:
-    """Yield the progress after each entry; it is the same object."""
+    """Yield the progress after each entry; it is the same object. JournalError for a decision out of place."""
     progress: Progress | None = None
     for entry in entries:
         if isinstance(entry, Opened):
@@ -122,8 +123,10 @@ def _add(progress: Progress, entry: Entry) -> None:
 
 
 def _decide(progress: Progress, decided: Decided) -> None:
+    candidate = progress.unfinished
+    if candidate is None or candidate.number != decided.number:
+        raise JournalError(f"the ledger has a decision on candidate {decided.number}, which was not being compared")
     progress.decided[decided.number] = decided
-    candidate = progress.candidates[decided.number - 1]
     if decided.decision == "accepted":
         progress.incumbent = Incumbent(candidate.number, candidate.setup, candidate.note)
     else:

@@ -59,7 +59,12 @@ def _checked(proposal: Proposal) -> Proposal:
         raise UsageError(f"candidate: it changes neither code nor settings; expected JSON such as {_EXAMPLE}")
     if len(proposal.note) > _NOTE_CHARS:
         raise UsageError(f"candidate: note: at most {_NOTE_CHARS} characters, not {len(proposal.note)}")
-    values = {_key(key): value for key, value in dotted(proposal.settings).items()}
+    values: dict[str, Any] = {}
+    for name, value in dotted(proposal.settings).items():
+        key = _key(name)
+        if key in values:
+            raise UsageError(f"candidate: settings: {key} is set twice")
+        values[key] = value
     code = proposal.code
     if is_folder(code):
         code = str(Path(code).expanduser().absolute())  # of the one who proposes; runs work elsewhere

@@ -1,0 +1,170 @@
+"""Streams of candidates as an agent uses them: JSON on stdin and stdout, in a repository with a space in its name."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.commands.in_process import esper_ab
+from support.repositories.users_repository import users_repository
+
+from esper_ab.journal.load import load
+from esper_ab.stream.entries import Begun, Decided
+from esper_ab.stream.ledger import LEDGER, read_ledger
+
+TRAIN = """
+import random
+
+from evaluate import score
+
+GAIN = 0.0
+
+
+def train(seed, lr=0.1):
+    return {"score": score(GAIN + lr + random.Random(seed).gauss(0, 1) + random.Random(f"{seed} {lr}").gauss(0, 0.1))}
+"""
+FILE = """
+train = 'train.py:train'
+higher = 'score'
+seeds = 6
+incumbent_seeds = 2
+unchanged = ['evaluate.py']
+[settings]
+devices = ['cpu:0']
+[launcher]
+name = 'inline'
+"""
+
+
+@pytest.fixture
+def repository(tmp_path):
+    made = users_repository(tmp_path / "my project")
+    files = {"train.py": TRAIN, "evaluate.py": "def score(x):\n    return x\n", "stream.toml": FILE}
+    made.commit({**files, ".gitignore": "__pycache__/\n"})
+    return made
+
+
+def answer_of(process):
+    (line,) = process.stdout.splitlines()
+    return json.loads(line)
+
+
+def tried(repository, proposal, *flags, folder=None):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.StringIO(json.dumps(proposal)))
+        process = esper_ab("stream", "try", repository.top / "agent", *flags, folder=folder or repository.top)
+    return process.returncode, answer_of(process)
+
+
+def opened(repository, **keys):
+    text = (repository.top / "stream.toml").read_text()
+    for key, value in keys.items():
+        text = f"{key} = {value}\n{text}"
+    (repository.top / "stream.toml").write_text(text)
+    process = esper_ab("stream", "new", "agent", "stream.toml", "--json", folder=repository.top)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
+
+
+def checked(repository):
+    process = esper_ab("stream", "status", "agent", "--check", "--json", folder=repository.top)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
+
+
+def test_settings_are_accepted_rejected_repeated_and_refused(repository, tmp_path):
+    assert opened(repository)["incumbent"]["runs"] == 2
+    status, answer = tried(repository, {"settings": {"lr": -2.0}, "note": "worse"}, folder=tmp_path)
+    assert (status, answer["decision"], answer["candidate"]) == (12, "rejected", 1)
+    assert answer["seeds"] == 4
+    status, answer = tried(repository, {"settings": {"lr": 9.0}})
+    assert (status, answer["decision"]) == (0, "accepted")
+    assert answer["incumbent"]["settings"] == {"trainer.lr": 9.0}
+    assert answer["incumbent"]["runs"] == 2
+    assert Path(answer["report"]).is_file()
+    lines = (repository.top / "agent" / LEDGER).read_bytes()
+    status, again = tried(repository, {"settings": {"lr": 9.0}})
+    assert (status, again["decision"], again["repeated"]) == (0, "accepted", True)
+    assert (repository.top / "agent" / LEDGER).read_bytes() == lines
+    status, answer = tried(repository, {"settings": {"nonsense": 9.0}})
+    assert (status, answer["decision"], answer["stream"]["candidates"]) == (4, "failed", 2)
+    repository.write({"evaluate.py": "def score(x):\n    return 2 * x\n"})
+    status, answer = tried(repository, {"settings": {"lr": 12.0}})
+    assert (status, answer["decision"]) == (2, "refused")
+    assert "it changes evaluate.py" in answer["error"]
+    tree = checked(repository)
+    assert tree["stream"] | {"candidates": 2, "accepted": 1, "refused": 1} == tree["stream"]
+    assert (tree["check"]["problems"], tree["check"]["journals"]) == ([], 4)
+
+
+def test_a_candidate_that_was_interrupted_goes_on_where_it_was(repository, monkeypatch):
+    """Killed after each entry that it writes, and between looks; the seeds and the experiment stay the same."""
+    opened(repository, incumbent_seeds=0)
+    import esper_ab.stream.trying as trying
+
+    killed = KeyboardInterrupt
+    proposal = {"settings": {"lr": 9.0}}
+    with monkeypatch.context() as patch:
+        patch.setattr(trying, "start", lambda plan: (_ for _ in ()).throw(killed))
+        with pytest.raises(json.JSONDecodeError):
+            tried(repository, proposal)
+    (begun,) = [entry for entry in read_ledger(repository.top / "agent").entries if isinstance(entry, Begun)]
+    status, answer = tried(repository, {"settings": {"lr": 8.0}})
+    assert status == 2
+    assert "candidate 1 is unfinished" in answer["error"]
+    with monkeypatch.context() as patch:
+        patch.setattr(trying, "decide", lambda *_: (_ for _ in ()).throw(killed))
+        with pytest.raises(json.JSONDecodeError):
+            tried(repository, proposal)
+    status, answer = tried(repository, proposal)
+    assert (status, answer["decision"], answer["candidate"]) == (0, "accepted", 1)
+    entries = read_ledger(repository.top / "agent").entries
+    assert [type(entry) for entry in entries[1:]] == [Begun, Decided]
+    assert (
+        load(repository.top / "agent" / "experiments" / "candidate-1").history.plan.experiment.rng_seed
+        == begun.rng_seed
+    )
+    assert checked(repository)["check"]["problems"] == []
+
+
+def test_an_unfinished_candidate_is_given_up_for_another_one(repository, monkeypatch):
+    opened(repository, incumbent_seeds=0)
+    import esper_ab.stream.trying as trying
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trying, "start", lambda plan: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(json.JSONDecodeError):
+            tried(repository, {"settings": {"lr": 9.0}})
+    status, answer = tried(repository, {"settings": {"lr": -9.0}}, "--give-up")
+    assert (status, answer["decision"], answer["candidate"]) == (12, "rejected", 2)
+    entries = [entry for entry in read_ledger(repository.top / "agent").entries if isinstance(entry, Decided)]
+    assert [entry.decision for entry in entries] == ["given up", "rejected"]
+    text = esper_ab("stream", "status", "agent", folder=repository.top).stdout
+    assert "2 candidates compared, 0 accepted" in text
+
+
+LOOP = """
+for gain in -1 5 5; do
+    sed "s/^GAIN = .*/GAIN = $gain/" train.py > new.py && mv new.py train.py
+    if echo '{"code": ".", "note": "gain '$gain'"}' | esper-ab stream try agent 2>> log.txt; then
+        git -c user.name=agent -c user.email=agent@localhost commit --quiet --all --message "gain $gain"
+    else
+        git checkout --quiet train.py
+    fi
+done
+"""
+
+
+@pytest.mark.slow
+def test_a_shell_loop_keeps_what_is_shown_to_be_better(repository):
+    (repository.top / "stream.toml").write_text(FILE.replace("[launcher]\nname = 'inline'\n", ""))
+    opened(repository, code="'.'")
+    process = subprocess.run(["sh", "-c", LOOP], cwd=repository.top, capture_output=True, text=True, check=True)
+    answers = [json.loads(line) for line in process.stdout.splitlines()]
+    assert [answer["decision"] for answer in answers] == ["rejected", "accepted", "accepted"]
+    assert answers[2]["repeated"]
+    assert repository.git("log", "--format=%s").splitlines() == ["gain 5", "a state"]
+    assert (repository.top / "train.py").read_text() == TRAIN.replace("GAIN = 0.0", "GAIN = 5")
+    assert checked(repository)["check"]["problems"] == []

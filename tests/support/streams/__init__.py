@@ -1,0 +1,1 @@
+"""Ledgers of streams, made without training anything."""
