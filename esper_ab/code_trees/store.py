@@ -6,7 +6,7 @@ Nothing is written into a user's repository, so `git worktree list` and `git gc`
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.source_files import copy_files
 
 _SUBMODULE = b"160000"
+_SHALLOW = "shallow"  # file that lists commits whose parents are not here
 _ALTERNATES = "info/alternates"  # file below the objects that lists folders with further objects
 
 
@@ -50,12 +51,22 @@ class Store:
         folders = dict.fromkeys(self._alternates())
         for repository in repositories:
             folders[str(repository.path("objects").resolve())] = None
-            shallow = repository.path("shallow")
-            if shallow.is_file():
-                write_below(self.repository, "shallow", read_regular(shallow))
+            self.add_shallow(repository.path(_SHALLOW))
             self.git("config", "lfs.storage", str(repository.path("lfs").resolve()))
         present = [folder for folder in folders if Path(folder).is_dir()]
         write_below(self.objects, _ALTERNATES, os.fsencode("".join(f"{folder}\n" for folder in present)))
+
+    def add_shallow(self, file: Path) -> None:
+        """From now on, do without the parents of the commits in git's list `file`, if there is one."""
+        if not file.is_file():
+            return
+        self._do_without_parents(read_regular(file).decode().splitlines())
+
+    def _do_without_parents(self, commits: Sequence[str]) -> None:
+        own_file = self.repository / _SHALLOW
+        own_commits = read_regular(own_file).decode().splitlines() if own_file.is_file() else []
+        lines = dict.fromkeys([*own_commits, *commits])
+        write_below(self.repository, _SHALLOW, "".join(f"{line}\n" for line in lines).encode())
 
     def _alternates(self) -> list[str]:
         try:
@@ -87,6 +98,15 @@ class Store:
     def copy_objects(self, other: Store) -> None:
         """Copy the objects of another store."""
         copy_files(other.objects, other._own_objects(), self.objects)
+        self.add_shallow(other.repository / _SHALLOW)
+
+    def copy_whole(self, other: Store, sealed: str, commit: str) -> None:
+        """Copy a sealed state of another store with all of its files, and the commit below it without its history."""
+        commits = list(dict.fromkeys(filter(None, (sealed, commit))))
+        objects = other.git("rev-list", "--objects", "--no-walk", "--no-object-names", *commits)
+        self.git("unpack-objects", "-q", data=other.git("pack-objects", "--stdout", "-q", data=objects))
+        if commit:
+            self._do_without_parents([commit])
 
     def _own_objects(self) -> list[str]:
         """Return the paths of objects that are in no other repository."""

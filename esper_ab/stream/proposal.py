@@ -42,6 +42,8 @@ def proposal_of_flags(code: str, settings: Iterable[str], note: str, *, again: b
     values = {}
     for text in settings:
         assignment = read_assignment(text, f"--set {text}")
+        if assignment.key in values:
+            raise UsageError(f"--set {text}: {assignment.key} is set twice")
         values[assignment.key] = _typed(assignment.value)
     return _checked(Proposal(code=code, settings=values, note=note, again=again))
 

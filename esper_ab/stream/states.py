@@ -29,9 +29,7 @@ def seal_setup(folder: Path, state_text: str, working_folder: Path, settings: di
     (state,) = sealed_code.states
     store = Store(folder_below(folder, CODE_FOLDER).absolute())
     store.make(sealed_code.store.line("rev-parse", "--show-object-format"))
-    commits = list(dict.fromkeys(filter(None, (state.sealed, state.commit))))
-    objects = sealed_code.store.git("rev-list", "--objects", "--no-walk", "--no-object-names", *commits)
-    store.git("unpack-objects", "-q", data=sealed_code.store.git("pack-objects", "--stdout", "-q", data=objects))
+    store.copy_whole(sealed_code.store, state.sealed, state.commit)
     return Setup(
         code=state.sealed,
         code_words=state.words,

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 from support.commands.in_process import esper_ab
+from support.processes.children import environment, python
+from support.processes.waiting import eventually
 from support.repositories.users_repository import users_repository
 
 from esper_ab.journal.load import load
-from esper_ab.stream.entries import Begun, Decided
-from esper_ab.stream.ledger import LEDGER, read_ledger
+from esper_ab.stream.entries import Begun, Decided, Setup
+from esper_ab.stream.ledger import LEDGER, appending, read_ledger
+from esper_ab.stream.progress import fold
 
 TRAIN = """
 import random
@@ -23,7 +26,8 @@ GAIN = 0.0
 
 
 def train(seed, lr=0.1):
-    return {"score": score(GAIN + lr + random.Random(seed).gauss(0, 1) + random.Random(f"{seed} {lr}").gauss(0, 0.1))}
+    own_noise = random.Random(f"{seed} {lr} {GAIN}").gauss(0, 0.1)
+    return {"score": score(GAIN + lr + random.Random(seed).gauss(0, 1) + own_noise)}
 """
 FILE = """
 train = 'train.py:train'
@@ -59,8 +63,8 @@ def tried(repository, proposal, *flags, folder=None):
 
 
 def opened(repository, **keys):
-    text = (repository.top / "stream.toml").read_text()
-    for key, value in keys.items():
+    text = (repository.top / "stream.toml").read_text().replace("incumbent_seeds = 2\n", "")
+    for key, value in {"incumbent_seeds": 2, **keys}.items():
         text = f"{key} = {value}\n{text}"
     (repository.top / "stream.toml").write_text(text)
     process = esper_ab("stream", "new", "agent", "stream.toml", "--json", folder=repository.top)
@@ -99,50 +103,81 @@ def test_settings_are_accepted_rejected_repeated_and_refused(repository, tmp_pat
     assert (tree["check"]["problems"], tree["check"]["journals"]) == ([], 4)
 
 
-def test_a_candidate_that_was_interrupted_goes_on_where_it_was(repository, monkeypatch):
-    """Killed after each entry that it writes, and between looks; the seeds and the experiment stay the same."""
-    opened(repository, incumbent_seeds=0)
-    import esper_ab.stream.trying as trying
+def begun_and_killed(repository, settings):
+    """Leave what a command leaves that was killed after it wrote the ledger, and before its experiment began."""
+    with appending(repository.top / "agent") as ledger:
+        progress = fold(ledger.entries)
+        begun = Begun(
+            number=1,
+            incumbent=0,
+            setup=Setup(settings=settings),
+            note="",
+            level=progress.next_level,
+            experiment="candidate-1",
+            rng_seed=77,
+        )
+        ledger.append(begun)
 
-    killed = KeyboardInterrupt
-    proposal = {"settings": {"lr": 9.0}}
-    with monkeypatch.context() as patch:
-        patch.setattr(trying, "start", lambda plan: (_ for _ in ()).throw(killed))
-        with pytest.raises(json.JSONDecodeError):
-            tried(repository, proposal)
-    (begun,) = [entry for entry in read_ledger(repository.top / "agent").entries if isinstance(entry, Begun)]
+
+def test_a_candidate_goes_on_with_its_seeds_and_its_level(repository):
+    opened(repository, incumbent_seeds=0)
+    begun_and_killed(repository, {"trainer.lr": 9.0})
     status, answer = tried(repository, {"settings": {"lr": 8.0}})
-    assert status == 2
+    assert (status, answer["decision"]) == (2, None)
     assert "candidate 1 is unfinished" in answer["error"]
-    with monkeypatch.context() as patch:
-        patch.setattr(trying, "decide", lambda *_: (_ for _ in ()).throw(killed))
-        with pytest.raises(json.JSONDecodeError):
-            tried(repository, proposal)
-    status, answer = tried(repository, proposal)
+    status, answer = tried(repository, {"settings": {"lr": 9.0}})
     assert (status, answer["decision"], answer["candidate"]) == (0, "accepted", 1)
+    history = load(repository.top / "agent" / "experiments" / "candidate-1").history
+    assert history.plan.experiment.rng_seed == 77
     entries = read_ledger(repository.top / "agent").entries
     assert [type(entry) for entry in entries[1:]] == [Begun, Decided]
-    assert (
-        load(repository.top / "agent" / "experiments" / "candidate-1").history.plan.experiment.rng_seed
-        == begun.rng_seed
-    )
     assert checked(repository)["check"]["problems"] == []
 
 
-def test_an_unfinished_candidate_is_given_up_for_another_one(repository, monkeypatch):
+def test_an_unfinished_candidate_is_given_up_for_another_one(repository):
     opened(repository, incumbent_seeds=0)
-    import esper_ab.stream.trying as trying
-
-    with monkeypatch.context() as patch:
-        patch.setattr(trying, "start", lambda plan: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(json.JSONDecodeError):
-            tried(repository, {"settings": {"lr": 9.0}})
+    begun_and_killed(repository, {"trainer.lr": 9.0})
     status, answer = tried(repository, {"settings": {"lr": -9.0}}, "--give-up")
     assert (status, answer["decision"], answer["candidate"]) == (12, "rejected", 2)
     entries = [entry for entry in read_ledger(repository.top / "agent").entries if isinstance(entry, Decided)]
     assert [entry.decision for entry in entries] == ["given up", "rejected"]
     text = esper_ab("stream", "status", "agent", folder=repository.top).stdout
     assert "2 candidates compared, 0 accepted" in text
+
+
+WAITING = """
+import pathlib, random, time
+
+JOURNAL = pathlib.Path("agent/experiments/candidate-1/events.jsonl")
+
+
+def train(seed, lr=0.1):
+    while JOURNAL.exists() and not pathlib.Path("go").exists():  # in the runs, and not in their rehearsal
+        time.sleep(0.01)
+    return {"score": lr + random.Random(f"{seed} {lr}").gauss(0, 0.1)}
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_command_loses_and_doubles_nothing(repository):
+    """It is killed while its first runs train; a second command is refused before that."""
+    repository.write({"train.py": WAITING, "stream.toml": FILE.replace("[launcher]\nname = 'inline'\n", "")})
+    opened(repository)
+    words = ("-m", "esper_ab", "stream", "try", "agent", "--set")
+    journal = repository.top / "agent" / "experiments" / "candidate-1" / "events.jsonl"
+    with subprocess.Popen([sys.executable, *words, "lr=9"], cwd=repository.top, env=environment()) as process:
+        eventually(lambda: journal.exists() or process.poll() is not None)
+        refused = python(*words, "lr=8", folder=repository.top)
+        process.kill()
+    (repository.top / "go").touch()
+    assert refused.returncode == 2
+    assert "is trying a candidate" in refused.stderr
+    ended = python(*words, "lr=9", folder=repository.top)
+    assert ended.returncode == 0, ended.stderr
+    assert answer_of(ended)["seeds"] == 6
+    entries = read_ledger(repository.top / "agent").entries
+    assert [type(entry) for entry in entries[2:4]] == [Begun, Decided]
+    assert checked(repository)["check"]["problems"] == []
 
 
 LOOP = """
