@@ -17,7 +17,7 @@ from esper_ab.contracts.errors import ConditionNotMet, EsperError, JournalError,
 from esper_ab.contracts.shell_command import typeable
 
 if TYPE_CHECKING:
-    from esper_ab.stream.progress import Progress
+    from esper_ab.stream.progress import StreamProgress
     from esper_ab.stream.proposal import Proposal
 
 _NOT_ACCEPTED = ConditionNotMet.exit_code
@@ -66,9 +66,9 @@ def new(folder: Path, file: Path, json: bool) -> None:
     "--set", "KEY=VALUE", "A setting of the candidate, over the incumbent's. Repeatable.", "settings", multiple=True
 )
 @valued("--note", "TEXT", "What the candidate is, for people.", default="")
-@switch("--again", "Compare a candidate anew, at a level of its own, that was answered before.")
+@switch("--again", "Compare a candidate anew, at a level of its own, that was answered before.", "is_repeated")
 @switch("--give-up", "End an unfinished candidate, whose level is spent, if this is another one.", "gives_up")
-def try_(folder: Path, code: str, settings: tuple[str, ...], note: str, again: bool, gives_up: bool) -> int:
+def try_(folder: Path, code: str, settings: tuple[str, ...], note: str, is_repeated: bool, gives_up: bool) -> int:
     """Compare a candidate with the incumbent on fresh seeds, and print the decision as one JSON object.
 
     The candidate is a JSON object on stdin, {"code": ".", "settings": {"lr": 0.01}, "note": "…"}, or these flags. A
@@ -79,8 +79,8 @@ def try_(folder: Path, code: str, settings: tuple[str, ...], note: str, again: b
     from esper_ab.stream.trying import CandidateRefused
 
     try:
-        if code or settings or note or again:
-            proposal = proposal_of_flags(code, settings, note, again=again)
+        if code or settings or note or is_repeated:
+            proposal = proposal_of_flags(code, settings, note, is_repeated=is_repeated)
         else:
             proposal = read_proposal(_stdin())
         return _tried(folder.absolute(), proposal, gives_up=gives_up)
@@ -145,7 +145,7 @@ def status(folder: Path, check: bool, json: bool) -> None:
         click.echo(check_line(checked_ledger))
 
 
-def _show(progress: Progress, head: str, *, json: bool, extra: dict[str, Any] | None = None) -> None:
+def _show(progress: StreamProgress, head: str, *, json: bool, extra: dict[str, Any] | None = None) -> None:
     """Print the state of a stream."""
     from esper_ab.stream.answer import incumbent_tree, stream_tree  # as above
     from esper_ab.stream.status_text import status_lines

@@ -129,8 +129,8 @@ def _signs_p(excess: Floats, bound: float) -> float | None:
     if not bound or excess.size > MAX_PAIRS:
         return None
     sizes = np.abs(excess)
-    distinct = np.unique(np.round(sizes / max(float(sizes.max()), 1e-300), 9)).size
-    if smallest_p(excess.size) > bound and 2 * distinct > excess.size:
+    distinct_sizes = np.unique(np.round(sizes / max(float(sizes.max()), 1e-300), 9)).size
+    if smallest_p(excess.size) > bound and 2 * distinct_sizes > excess.size:
         return None
     return one_sided_signs_p(excess)
 

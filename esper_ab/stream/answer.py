@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from esper_ab.stream.progress import Incumbent, Progress
-from esper_ab.stream.trying import Tried
+from esper_ab.stream.progress import Incumbent, StreamProgress
+from esper_ab.stream.trying import TriedCandidate
 
 
-def answer_tree(tried: Tried) -> dict[str, Any]:
+def answer_tree(tried: TriedCandidate) -> dict[str, Any]:
     """Return the answer on a candidate."""
     question = tried.progress.question
     candidate, decided = tried.candidate, tried.decided
@@ -56,7 +56,7 @@ def incumbent_tree(incumbent: Incumbent) -> dict[str, Any]:
     }
 
 
-def stream_tree(progress: Progress) -> dict[str, Any]:
+def stream_tree(progress: StreamProgress) -> dict[str, Any]:
     """Return how far the stream is, and what is left of its error rate."""
     return {
         "candidates": len(progress.candidates),

@@ -24,7 +24,7 @@ from esper_ab.settings.request import request
 from esper_ab.settings.schema import SHORT
 from esper_ab.settings.settings_file import FileSettings
 from esper_ab.stream.entries import Setup
-from esper_ab.stream.progress import Progress
+from esper_ab.stream.progress import StreamProgress
 from esper_ab.stream.question import CANDIDATE, INCUMBENT, StreamQuestion
 from esper_ab.stream.states import kept_folder
 
@@ -57,7 +57,7 @@ def check_settings(question: StreamQuestion) -> None:
         )
 
 
-def pair_campaign(folder: Path, progress: Progress, setup: Setup, name: str, rng_seed: int) -> Campaign:
+def pair_campaign(folder: Path, progress: StreamProgress, setup: Setup, name: str, rng_seed: int) -> Campaign:
     """Return the campaign that compares a candidate with the incumbent, up to the first look.
 
     Raises UsageError if the candidate's settings are invalid.

@@ -10,9 +10,9 @@ import msgspec
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.stats import online_fdr
 from esper_ab.stream.deciding import decide
-from esper_ab.stream.entries import Begun, Decided, Entry, Measured
+from esper_ab.stream.entries import Begun, Decided, Entry, IncumbentMeasured
 from esper_ab.stream.ledger import Ledger
-from esper_ab.stream.progress import Progress, steps
+from esper_ab.stream.progress import StreamProgress, steps
 from esper_ab.stream.running import has_begun, lone_outcomes, pairs_of
 
 _TOLERANCE = 1e-9  # relative, of numbers that another machine may round differently
@@ -33,7 +33,7 @@ def check(ledger: Ledger) -> Check:
     problems = []
     journals = 0
     removed_experiments = 0
-    progress: Progress | None = None
+    progress: StreamProgress | None = None
     progress_steps = steps(ledger.entries)
     for number, entry in enumerate(ledger.entries, start=1):
         if progress is not None:
@@ -52,11 +52,11 @@ def check(ledger: Ledger) -> Check:
     return Check(problems=tuple(problems), entries=len(ledger.entries), journals=journals, removed=removed_experiments)
 
 
-def _problems(entry: Entry, progress: Progress) -> Iterator[str]:
+def _problems(entry: Entry, progress: StreamProgress) -> Iterator[str]:
     """Yield what is wrong with an entry, given the progress before it."""
-    if isinstance(entry, Measured) and entry.incumbent != progress.incumbent.number:
+    if isinstance(entry, IncumbentMeasured) and entry.incumbent != progress.incumbent.number:
         yield f"the incumbent is {progress.incumbent.number}, not {entry.incumbent}"
-    if isinstance(entry, Measured | Begun) and entry.rng_seed in progress.rng_seeds:
+    if isinstance(entry, IncumbentMeasured | Begun) and entry.rng_seed in progress.rng_seeds:
         yield f"rng seed {entry.rng_seed} was used before, so its runs are not fresh"
     if isinstance(entry, Begun):
         yield from _begun_problems(entry, progress)
@@ -64,7 +64,7 @@ def _problems(entry: Entry, progress: Progress) -> Iterator[str]:
         yield from _decided_problems(entry, progress)
 
 
-def _begun_problems(entry: Begun, progress: Progress) -> Iterator[str]:
+def _begun_problems(entry: Begun, progress: StreamProgress) -> Iterator[str]:
     number = len(progress.candidates) + 1
     if progress.unfinished is not None:
         yield f"candidate {progress.unfinished.number} was not decided before candidate {entry.number} began"
@@ -77,7 +77,7 @@ def _begun_problems(entry: Begun, progress: Progress) -> Iterator[str]:
         yield f"the level of candidate {number} is {level:g}, not {entry.level:g}"
 
 
-def _decided_problems(entry: Decided, progress: Progress) -> Iterator[str]:
+def _decided_problems(entry: Decided, progress: StreamProgress) -> Iterator[str]:
     candidate = progress.unfinished
     if candidate is None or candidate.number != entry.number:
         yield f"candidate {entry.number} is not the one that was compared"
@@ -95,18 +95,20 @@ def _decided_problems(entry: Decided, progress: Progress) -> Iterator[str]:
         yield f"by its pairs, candidate {entry.number} is {word}, not {entry.decision}"
         return
     for name in ("effect", "p", "signs_p", "e_value"):
-        written, computed = getattr(entry, name), getattr(repeated_decision, name)
-        if (written is None) != (computed is None) or (written is not None and not _is_close(written, computed)):
-            yield f"{name} is {computed}, not {written}"
+        recorded_number, computed = getattr(entry, name), getattr(repeated_decision, name)
+        if (recorded_number is None) != (computed is None) or (
+            recorded_number is not None and not _is_close(recorded_number, computed)
+        ):
+            yield f"{name} is {computed}, not {recorded_number}"
 
 
 def _is_close(number: float, expected: float) -> bool:
     return abs(number - expected) <= _TOLERANCE * max(abs(number), abs(expected), 1e-300)
 
 
-def _experiment_of(entry: Entry, progress: Progress) -> str | None:
+def _experiment_of(entry: Entry, progress: StreamProgress) -> str | None:
     """Return the experiment whose outcomes an entry has; None if it has none."""
-    if isinstance(entry, Measured):
+    if isinstance(entry, IncumbentMeasured):
         return entry.experiment
     if isinstance(entry, Decided) and entry.pairs and progress.unfinished is not None:
         return progress.unfinished.experiment
@@ -116,7 +118,7 @@ def _experiment_of(entry: Entry, progress: Progress) -> str | None:
 def _differing_outcomes(folder: Path, name: str, entry: Entry) -> Iterator[str]:
     """Yield what is wrong with the outcomes of an entry, according to the journal of its experiment."""
     try:
-        if isinstance(entry, Measured):
+        if isinstance(entry, IncumbentMeasured):
             agrees = lone_outcomes(folder, name)[1] == entry.outcomes
         else:
             assert isinstance(entry, Decided), "no other entry has outcomes"

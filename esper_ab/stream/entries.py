@@ -35,7 +35,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     versions: dict[str, str]
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="measured"):
+class IncumbentMeasured(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="measured"):
     """Runs of an incumbent alone, on fresh seeds."""
 
     incumbent: int  # number of the candidate that became it; 0: the first
@@ -80,4 +80,4 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     failed: bool = False  # its rehearsal failed; else it changes what must stay as it is, or is the incumbent
 
 
-Entry = Opened | Measured | Begun | Decided | Refused
+Entry = Opened | IncumbentMeasured | Begun | Decided | Refused

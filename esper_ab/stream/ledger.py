@@ -21,6 +21,7 @@ from esper_ab.contracts.errors import JournalError, UsageError, refused
 from esper_ab.contracts.files_below import open_below, sync_folder, write_all
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.lock import Lock, holder
 from esper_ab.stream.entries import Entry, Opened
 
@@ -88,7 +89,7 @@ class Ledger:
         place = f"{self.path}: line {number + 1}"
         try:
             decoded_line = _decoder.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        except (*UNREADABLE, RecursionError) as error:
             raise JournalError(f"{place} is damaged, or of another version of esper_ab: {error}") from None
         if decoded_line.previous != self.head or decoded_line.n != number:
             raise JournalError(

@@ -13,9 +13,9 @@ from esper_ab.journal.begun import begun
 from esper_ab.journal.lock import Lock
 from esper_ab.plan.settings_toml import versions
 from esper_ab.stream.asked import check_settings, lone_campaign
-from esper_ab.stream.entries import Measured, Opened, Setup
+from esper_ab.stream.entries import IncumbentMeasured, Opened, Setup
 from esper_ab.stream.ledger import LEDGER, Ledger
-from esper_ab.stream.progress import Progress, fold
+from esper_ab.stream.progress import StreamProgress, fold
 from esper_ab.stream.question import StreamQuestion
 from esper_ab.stream.running import directory_of, lone_outcomes, planned, run_to, start
 from esper_ab.stream.states import check_declared, digests, seal_setup
@@ -49,7 +49,7 @@ def open_stream(folder: Path, question: StreamQuestion) -> Ledger:
         return ledger
 
 
-def measure(ledger: Ledger, progress: Progress) -> None:
+def measure(ledger: Ledger, progress: StreamProgress) -> None:
     """Train a new incumbent alone on fresh seeds, unless that is done, and go on with it after an interruption."""
     incumbent = progress.incumbent
     question = progress.question
@@ -64,11 +64,10 @@ def measure(ledger: Ledger, progress: Progress) -> None:
             plan = planned(lone_campaign(ledger.folder, question, incumbent.setup, name, rng_seed))
         start(plan)
     rng_seed, outcomes = lone_outcomes(ledger.folder, name)
-    measured = Measured(incumbent=incumbent.number, experiment=name, rng_seed=rng_seed, outcomes=outcomes)
-    ledger.append(measured)
+    ledger.append(IncumbentMeasured(incumbent=incumbent.number, experiment=name, rng_seed=rng_seed, outcomes=outcomes))
 
 
-def fresh_rng_seed(progress: Progress) -> int:
+def fresh_rng_seed(progress: StreamProgress) -> int:
     """Draw the root of random numbers that no run of the stream had, and no candidate could know."""
     while (rng_seed := secrets.randbelow(_SEEDS)) in progress.rng_seeds:
         pass

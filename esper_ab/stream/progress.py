@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 from esper_ab.contracts.errors import JournalError
 from esper_ab.stats import online_fdr
 from esper_ab.stats.distributions import t_isf
-from esper_ab.stream.entries import Begun, Decided, Entry, Measured, Opened, Refused, Setup
+from esper_ab.stream.entries import Begun, Decided, Entry, IncumbentMeasured, Opened, Refused, Setup
 from esper_ab.stream.question import StreamQuestion
 
 _ANSWERS = ("accepted", "rejected", "undecided")  # others may be tried again
@@ -43,7 +43,7 @@ class Incumbent:
 
 
 @dataclass
-class Progress:
+class StreamProgress:
     """What the entries of a ledger have come to."""
 
     question: StreamQuestion
@@ -90,26 +90,26 @@ class Progress:
         return None
 
 
-def fold(entries: Iterable[Entry]) -> Progress:
+def fold(entries: Iterable[Entry]) -> StreamProgress:
     """Return the progress after these entries, which begin with `Opened`."""
     *_, progress = steps(entries)
     return progress
 
 
-def steps(entries: Iterable[Entry]) -> Iterator[Progress]:
+def steps(entries: Iterable[Entry]) -> Iterator[StreamProgress]:
     """Yield the progress after each entry; it is the same object. JournalError for a decision out of place."""
-    progress: Progress | None = None
+    progress: StreamProgress | None = None
     for entry in entries:
         if isinstance(entry, Opened):
-            progress = Progress(entry.question, entry.unchanged, Incumbent(0, entry.incumbent))
+            progress = StreamProgress(entry.question, entry.unchanged, Incumbent(0, entry.incumbent))
         else:
             assert progress is not None, "a ledger begins with `Opened`"
             _add(progress, entry)
         yield progress
 
 
-def _add(progress: Progress, entry: Entry) -> None:
-    if isinstance(entry, Measured):
+def _add(progress: StreamProgress, entry: Entry) -> None:
+    if isinstance(entry, IncumbentMeasured):
         progress.incumbent.alone = True
         progress.incumbent.outcomes += entry.outcomes
         progress.rng_seeds.add(entry.rng_seed)
@@ -122,7 +122,7 @@ def _add(progress: Progress, entry: Entry) -> None:
         _decide(progress, entry)
 
 
-def _decide(progress: Progress, decided: Decided) -> None:
+def _decide(progress: StreamProgress, decided: Decided) -> None:
     candidate = progress.unfinished
     if candidate is None or candidate.number != decided.number:
         raise JournalError(f"the ledger has a decision on candidate {decided.number}, which was not being compared")

@@ -12,6 +12,7 @@ import msgspec
 from esper_ab.api.setting_names import dotted
 from esper_ab.contracts.code_state import is_folder
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.settings.assignments import read_assignment
 from esper_ab.settings.schema import FIELDS, SHORT, TRAINER, of_group
 
@@ -28,16 +29,19 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     again: bool = False  # try it anew, at a level of its own, although it was answered before
 
 
+_decode = msgspec.json.Decoder(Proposal).decode
+
+
 def read_proposal(text: str) -> Proposal:
     """Read a JSON object; UsageError if it is none, or proposes nothing."""
     try:
-        proposal = msgspec.json.decode(text.encode(errors="surrogatepass"), type=Proposal)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        proposal = _decode(text.encode(errors="surrogatepass"))
+    except (*UNREADABLE, RecursionError) as error:
         raise UsageError(f"candidate: {error}; expected JSON such as {_EXAMPLE}") from None
     return _checked(proposal)
 
 
-def proposal_of_flags(code: str, settings: Iterable[str], note: str, *, again: bool) -> Proposal:
+def proposal_of_flags(code: str, settings: Iterable[str], note: str, *, is_repeated: bool) -> Proposal:
     """Return the candidate that flags propose; UsageError if a setting is not KEY=VALUE, or if nothing is proposed."""
     values = {}
     for text in settings:
@@ -45,7 +49,7 @@ def proposal_of_flags(code: str, settings: Iterable[str], note: str, *, again: b
         if assignment.key in values:
             raise UsageError(f"--set {text}: {assignment.key} is set twice")
         values[assignment.key] = _typed(assignment.value)
-    return _checked(Proposal(code=code, settings=values, note=note, again=again))
+    return _checked(Proposal(code=code, settings=values, note=note, again=is_repeated))
 
 
 def _typed(text: str) -> Any:

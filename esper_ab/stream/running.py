@@ -28,7 +28,7 @@ _UNWATCHED = RunOptions(watched=False)
 
 
 @dataclass(frozen=True)
-class Pairs:
+class OutcomePairs:
     """The outcomes of an experiment's complete pairs, by seed, and the candidate's runs that were lost."""
 
     outcomes: tuple[tuple[float, float], ...]  # of incumbent and candidate
@@ -42,11 +42,11 @@ def planned(campaign: Campaign) -> CampaignPlan:
 
 def start(plan: CampaignPlan) -> None:
     """Carry out a plan; raises as `campaign.running.run` does."""
-    with _going_on(plan.directory), claim(plan) as claimed_plan:
+    with _naming_next_step(plan.directory), claim(plan) as claimed_plan:
         run(claimed_plan, _UNWATCHED)
 
 
-def _going_on(directory: Path) -> AbstractContextManager[None]:
+def _naming_next_step(directory: Path) -> AbstractContextManager[None]:
     """Inside this context, errors suggest sending the candidate again, not resuming its experiment."""
     command = f"{shell_command('stream', 'try', directory.parent.parent)} with the same candidate"
     return naming(command, replaced_command=shell_command("resume", directory))
@@ -61,7 +61,7 @@ def run_to(folder: Path, question: StreamQuestion, name: str, seeds: int) -> Non
     """Train what is missing of the first `seeds` seeds of an experiment that has begun; raises as `start` does."""
     directory = directory_of(folder, name)
     launcher = _launcher(question)
-    with _going_on(directory):
+    with _naming_next_step(directory):
         if not load(directory).history.finished:
             resume(directory, launcher, _UNWATCHED)
         if load(directory).history.replicates < seeds:
@@ -73,7 +73,7 @@ def directory_of(folder: Path, name: str) -> Path:
     return folder / EXPERIMENTS / name
 
 
-def pairs_of(folder: Path, name: str, seeds: int) -> Pairs:
+def pairs_of(folder: Path, name: str, seeds: int) -> OutcomePairs:
     """Return the outcomes of the first `seeds` seeds of an experiment that compares a candidate."""
     history = load(directory_of(folder, name)).history
     outcomes = {}
@@ -89,7 +89,7 @@ def pairs_of(folder: Path, name: str, seeds: int) -> Pairs:
         lost_runs += candidate_outcome is None
         if incumbent_outcome is not None and candidate_outcome is not None:
             pairs.append((incumbent_outcome, candidate_outcome))
-    return Pairs(tuple(pairs), lost_runs)
+    return OutcomePairs(tuple(pairs), lost_runs)
 
 
 def lone_outcomes(folder: Path, name: str) -> tuple[int, tuple[float, ...]]:

@@ -8,13 +8,13 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import counted, significant
 from esper_ab.stream.checking import Check
 from esper_ab.stream.entries import Begun, Decided
-from esper_ab.stream.progress import Incumbent, Progress
+from esper_ab.stream.progress import Incumbent, StreamProgress
 
 _SHOWN = 10  # candidates
 _NOTE_CHARS = 50
 
 
-def status_lines(progress: Progress, head: str) -> Iterator[str]:
+def status_lines(progress: StreamProgress, head: str) -> Iterator[str]:
     """Yield a summary, and the last candidates; `head`: digest of the ledger's last line."""
     question = progress.question
     yield _incumbent_words(progress.incumbent, question.outcome or "outcome")

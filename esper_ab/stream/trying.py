@@ -14,7 +14,7 @@ from esper_ab.stream.deciding import decide
 from esper_ab.stream.entries import Begun, Decided, Refused, Setup
 from esper_ab.stream.ledger import Ledger, appending
 from esper_ab.stream.opening import fresh_rng_seed, measure
-from esper_ab.stream.progress import Progress, fold
+from esper_ab.stream.progress import StreamProgress, fold
 from esper_ab.stream.proposal import Proposal
 from esper_ab.stream.running import has_begun, pairs_of, planned, report_of, run_to, start
 from esper_ab.stream.states import changed_words, digests, seal_setup
@@ -25,10 +25,10 @@ class CandidateRefused(UsageError):
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedCandidate:
     """What a candidate came to, and the stream after it."""
 
-    progress: Progress
+    progress: StreamProgress
     candidate: Begun | None  # None: it failed before it was compared
     decided: Decided | None
     failure: str = ""  # of a candidate that failed before it was compared
@@ -36,7 +36,7 @@ class Tried:
     repeated: bool = False  # an earlier answer on the same candidate
 
 
-def try_candidate(folder: Path, proposal: Proposal, *, gives_up: bool) -> Tried:
+def try_candidate(folder: Path, proposal: Proposal, *, gives_up: bool) -> TriedCandidate:
     """Try a candidate, or go on with it after an interruption.
 
     `gives_up`: if another candidate is unfinished, give that one up. Raises CandidateRefused after it has recorded
@@ -54,22 +54,22 @@ def try_candidate(folder: Path, proposal: Proposal, *, gives_up: bool) -> Tried:
         plan = None
         if candidate is None:
             if not proposal.again and (answer := progress.answered(setup)) is not None:
-                return Tried(progress, *answer, report=_present_report(folder, answer[0]), repeated=True)
+                return TriedCandidate(progress, *answer, report=_present_report(folder, answer[0]), repeated=True)
             _check(ledger, progress, setup, proposal.note)
             try:
                 plan, candidate = _plan(folder, progress, setup, proposal.note)
             except UsageError as error:
                 ledger.append(Refused(setup=setup, note=proposal.note, reason=str(error), failed=True))
-                return Tried(fold(ledger.entries), None, None, failure=str(error))
+                return TriedCandidate(fold(ledger.entries), None, None, failure=str(error))
             ledger.append(candidate)
         decided = _compare(ledger.folder, progress, candidate, plan)
         ledger.append(decided)
         measure(ledger, fold(ledger.entries))
         report = report_of(folder, candidate.experiment) if has_begun(folder, candidate.experiment) else None
-        return Tried(fold(ledger.entries), candidate, decided, report=report)
+        return TriedCandidate(fold(ledger.entries), candidate, decided, report=report)
 
 
-def _setup(ledger: Ledger, progress: Progress, proposal: Proposal) -> Setup:
+def _setup(ledger: Ledger, progress: StreamProgress, proposal: Proposal) -> Setup:
     """Return the candidate's setup: its own code and settings over those of the incumbent."""
     incumbent = progress.incumbent.setup
     settings = {**incumbent.settings, **proposal.settings}
@@ -99,7 +99,7 @@ def _give_up(ledger: Ledger, candidate: Begun, *, gives_up: bool) -> None:
     ledger.append(Decided(number=candidate.number, decision="given up", reason=reason, look=0, pairs=()))
 
 
-def _check(ledger: Ledger, progress: Progress, setup: Setup, note: str) -> None:
+def _check(ledger: Ledger, progress: StreamProgress, setup: Setup, note: str) -> None:
     """Record and raise CandidateRefused if the candidate must not be compared."""
     question = progress.question
     reason = ""
@@ -116,7 +116,7 @@ def _check(ledger: Ledger, progress: Progress, setup: Setup, note: str) -> None:
         raise CandidateRefused(f"candidate refused: {reason}")
 
 
-def _plan(folder: Path, progress: Progress, setup: Setup, note: str) -> tuple[CampaignPlan, Begun]:
+def _plan(folder: Path, progress: StreamProgress, setup: Setup, note: str) -> tuple[CampaignPlan, Begun]:
     """Rehearse and plan the comparison; UsageError if the candidate cannot be trained."""
     number = len(progress.candidates) + 1
     name = f"candidate-{number}"
@@ -135,7 +135,7 @@ def _plan(folder: Path, progress: Progress, setup: Setup, note: str) -> tuple[Ca
     return plan, candidate
 
 
-def _compare(folder: Path, progress: Progress, candidate: Begun, plan: CampaignPlan | None) -> Decided:
+def _compare(folder: Path, progress: StreamProgress, candidate: Begun, plan: CampaignPlan | None) -> Decided:
     """Train from look to look until the candidate is decided. `plan`: None for one that was interrupted."""
     question = progress.question
     look = question.looks[0]
@@ -143,8 +143,9 @@ def _compare(folder: Path, progress: Progress, candidate: Begun, plan: CampaignP
         if not has_begun(folder, candidate.experiment):
             if plan is None:  # its command was killed before the experiment began
                 with spelled_as_file():
-                    again = pair_campaign(folder, progress, candidate.setup, candidate.experiment, candidate.rng_seed)
-                    plan = planned(again)
+                    plan = planned(
+                        pair_campaign(folder, progress, candidate.setup, candidate.experiment, candidate.rng_seed)
+                    )
             start(plan)
         for look in question.looks:
             run_to(folder, question, candidate.experiment, look)

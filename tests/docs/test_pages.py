@@ -13,6 +13,7 @@ from esper_ab.gate.gate_file import read_gate_file
 from esper_ab.settings.parts import parse_parts
 from esper_ab.settings.request import read_request
 from esper_ab.settings.settings_file import read_toml
+from esper_ab.stream.stream_file import read_stream_file
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
@@ -83,6 +84,9 @@ def test_toml_blocks_in_the_pages_can_be_parsed(tmp_path):
         path.write_text(block)
         if "\nminutes = " in block:
             assert read_gate_file(path).question().train
+            continue
+        if block.startswith("train = "):
+            assert read_stream_file(path, tmp_path).train
             continue
         request = read_request({}, read_toml(path))
         assert parse_parts(request)[0].asked.groups

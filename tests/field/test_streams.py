@@ -183,7 +183,7 @@ def test_a_killed_command_loses_and_doubles_nothing(repository):
 LOOP = """
 for gain in -1 5 5; do
     sed "s/^GAIN = .*/GAIN = $gain/" train.py > new.py && mv new.py train.py
-    if echo '{"code": ".", "note": "gain '$gain'"}' | esper-ab stream try agent 2>> log.txt; then
+    if echo '{"code": ".", "note": "gain '$gain'"}' | esper-ab stream try agent 2>> ../log.txt; then
         git -c user.name=agent -c user.email=agent@localhost commit --quiet --all --message "gain $gain"
     else
         git checkout --quiet train.py

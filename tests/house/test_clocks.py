@@ -12,6 +12,7 @@ ASKED_FOR = {
     "esper_ab/api/requested.py": "the date in an experiment's name",
     "esper_ab/campaign/directory.py": "the time in an experiment's name",
     "esper_ab/journal/file.py": "the stamp of a line",
+    "esper_ab/stream/ledger.py": "the stamp of a line",
     "esper_ab/journal/lock.py": "since when the holder has it",
     "esper_ab/live/console.py": "the stamp of a line",
     "esper_ab/live/on_stderr.py": "the stamp of a line",

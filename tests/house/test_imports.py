@@ -26,7 +26,7 @@ PLANNING = "slurm-script"  # it plans the experiment to know how long it takes
 LONGEST_HELP = 100  # characters of a line of the table: more would not fit a terminal of 120
 # Heavy libraries that a command may load; child processes, such as the preflight, do not count. Training commands are
 # called in other tests and may load all but torch. Scipy is needed for several pairs: here there is one.
-TRAINING = {"calibrate", "gate", "launch", "resume"}
+TRAINING = {"calibrate", "gate", "launch", "resume", "stream new", "stream try"}
 ALLOWED = {
     "cite": {"numpy"},
     "compare": {"numpy"},
@@ -37,6 +37,7 @@ ALLOWED = {
     "power": {"numpy"},
     "query": {"duckdb"},
     "report": {"numpy", "matplotlib", "jinja2"},
+    "stream status": {"numpy"},
 }
 LIGHT = set(leaves()) - TRAINING - ALLOWED.keys()  # all others, including new ones, may load none
 CALLS: dict[str, tuple[str, ...]] = {
@@ -54,6 +55,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "power": ("power", "--experiment", "EXPERIMENT"),  # which has one replicate: refused, when everything is loaded
     "query": ("query", "EXPERIMENT", "SELECT 1"),
     "slurm-script": ("slurm-script", "--name", "x", "--nodes", "1", "--cores", "1", "--groups", "wait,random"),
+    "stream status": ("stream", "status", "nothing"),
     "track": ("track", "EXPERIMENT", "--wandb", "sometimes"),
 }
 LOADED = (

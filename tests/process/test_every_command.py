@@ -18,6 +18,7 @@ from support.commands.command_lines import check_command_line, examples_of, leav
 from support.commands.in_process import esper_ab
 from support.outcomes.csv_outcomes import csv_text, rows, scales
 from support.processes.waiting import time_limit
+from support.streams.made_ledgers import new_ledger, tried
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands.cli import group
@@ -26,7 +27,7 @@ from esper_ab.verdict.analysis_plan import Rule
 
 pytestmark = pytest.mark.usefixtures("warm_children")
 NAMES = sorted(leaves())
-NOT_DATA = {"slurm-script", "cite", "figure"}  # a script, LaTeX and a picture, which JSON would not help
+NOT_DATA = {"slurm-script", "cite", "figure", "stream try"}  # a script, LaTeX, a picture; always JSON
 CODES = re.compile(r"\x1b")
 _TINY = (
     "--groups",
@@ -84,11 +85,14 @@ CALLS: dict[str, tuple[str, ...]] = {
     "slurm-script": ("--nodes", "2", "--cores", "4", "--name", "lab", "--groups", "shaped,sparse"),
     "status": ("EXPERIMENT",),
     "stop": ("EXPERIMENT",),
+    "stream new": ("agent", "nothing.toml"),
+    "stream status": ("agent", "--check"),
+    "stream try": ("agent", "--code", "."),
     "tidy": ("EXPERIMENT", "--check"),
     "track": ("COPY", "--tensorboard"),
 }
-# A finished run cannot be resumed, which is an error. The runs here are too few for a verdict.
-STATUSES = {"resume": 2, "judge": 3, "compare": 3}
+# A finished run cannot be resumed, which is an error, and so is a stream from no file, or of a folder that is gone. The runs here are too few for a verdict.
+STATUSES = {"resume": 2, "judge": 3, "compare": 3, "stream new": 2, "stream try": 2}
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +112,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert invoke(group, ["init", str(folder / name)], "esper-ab") == 0
     save_plan(make_external_plan(("new", "old"), ("0",), scales(), Rule()), folder / "held.json")
     (folder / "results.csv").write_text(csv_text(rows([1.0], [2.0])))
+    tried(new_ledger(folder / "agent"), [-1.0, 4.0])
     return folder
 
 

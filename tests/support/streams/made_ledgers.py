@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from esper_ab.stream.deciding import decide
-from esper_ab.stream.entries import Begun, Decided, Measured, Opened, Setup
+from esper_ab.stream.entries import Begun, Decided, IncumbentMeasured, Opened, Setup
 from esper_ab.stream.ledger import Ledger
-from esper_ab.stream.progress import Progress, fold
+from esper_ab.stream.progress import StreamProgress, fold
 from esper_ab.stream.question import StreamQuestion
 
 QUESTION = StreamQuestion(train="train.py:train", folder="/nowhere", better="higher", outcome="score")
@@ -19,7 +19,7 @@ def new_ledger(folder: Path, question: StreamQuestion = QUESTION) -> Ledger:
     folder.mkdir(exist_ok=True)
     ledger = Ledger(folder)
     ledger.append(Opened(question=question, incumbent=Setup(), unchanged={}, versions={}))
-    ledger.append(Measured(incumbent=0, experiment="incumbent-0", rng_seed=1, outcomes=(1.0, 1.5, 2.0)))
+    ledger.append(IncumbentMeasured(incumbent=0, experiment="incumbent-0", rng_seed=1, outcomes=(1.0, 1.5, 2.0)))
     return ledger
 
 
@@ -60,12 +60,14 @@ def finish(ledger: Ledger, candidate: Begun, difference: float) -> Decided:
                 number = candidate.number
                 outcomes = (1.5 + difference, 1.6 + difference)
                 name = f"incumbent-{number}"
-                ledger.append(Measured(incumbent=number, experiment=name, rng_seed=1000 + number, outcomes=outcomes))
+                ledger.append(
+                    IncumbentMeasured(incumbent=number, experiment=name, rng_seed=1000 + number, outcomes=outcomes)
+                )
             return decided
     raise AssertionError("the last look decides")
 
 
-def tried(ledger: Ledger, differences: Sequence[float]) -> Progress:
+def tried(ledger: Ledger, differences: Sequence[float]) -> StreamProgress:
     """Try a candidate for each of these true differences, and return the progress."""
     for number, difference in enumerate(differences):
         finish(ledger, begin(ledger, float(number)), difference)

@@ -5,7 +5,7 @@ import pytest
 from support.streams.made_ledgers import begin, new_ledger, tried
 
 from esper_ab.stream.checking import check
-from esper_ab.stream.entries import Begun, Decided, Measured
+from esper_ab.stream.entries import Begun, Decided, IncumbentMeasured
 from esper_ab.stream.ledger import Ledger
 from esper_ab.stream.progress import fold
 
@@ -37,7 +37,7 @@ def changed(ledger, kind, place, **changes):
         (Begun, 1, {"number": 3}, "candidate 3 is the 2th"),
         (Begun, 2, {"incumbent": 0}, "the incumbent is 2, not 0"),
         (Begun, 2, {"rng_seed": 101}, "rng seed 101 was used before, so its runs are not fresh"),
-        (Measured, 1, {"incumbent": 1}, "the incumbent is 2, not 1"),
+        (IncumbentMeasured, 1, {"incumbent": 1}, "the incumbent is 2, not 1"),
         (Decided, 0, {"decision": "undecided"}, "by its pairs, candidate 1 is rejected, not undecided"),
         (Decided, 0, {"e_value": 99.0}, "e_value is 0.0, not 99.0"),
         (Decided, 0, {"look": 5}, "there is no look after 5 seeds"),

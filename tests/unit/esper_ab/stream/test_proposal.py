@@ -9,7 +9,7 @@ from esper_ab.stream.proposal import proposal_of_flags, read_proposal
 def test_json_and_flags_say_the_same(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = '{"code": ".", "settings": {"lr": 0.1, "trainer": {"name": "adam"}}, "note": "a step"}'
-    flags = proposal_of_flags(".", ["lr=0.1", "trainer.name=adam"], "a step", again=False)
+    flags = proposal_of_flags(".", ["lr=0.1", "trainer.name=adam"], "a step", is_repeated=False)
     assert read_proposal(text) == flags
     assert flags.code == str(tmp_path)
     assert flags.settings == {"trainer.lr": 0.1, "trainer.name": "adam"}
