@@ -24,11 +24,11 @@ from esper_ab.settings.request import request
 from esper_ab.settings.schema import SHORT
 from esper_ab.settings.settings_file import FileSettings
 from esper_ab.stream.entries import Setup
+from esper_ab.stream.outcomes import EXPERIMENTS
 from esper_ab.stream.progress import StreamProgress
 from esper_ab.stream.question import CANDIDATE, INCUMBENT, StreamQuestion
 from esper_ab.stream.states import kept_folder
 
-EXPERIMENTS = "experiments"  # folder in a stream's
 _NEGLIGIBLE = 1e-6  # margin where nothing is known of the spread of outcomes
 # Settings that a stream chooses, or that have a key of their own in stream.toml.
 _DECIDED = frozenset(

@@ -12,8 +12,8 @@ from esper_ab.stats import online_fdr
 from esper_ab.stream.deciding import decide
 from esper_ab.stream.entries import Begun, Decided, Entry, IncumbentMeasured
 from esper_ab.stream.ledger import Ledger
+from esper_ab.stream.outcomes import has_begun, lone_outcomes, pairs_of
 from esper_ab.stream.progress import StreamProgress, steps
-from esper_ab.stream.running import has_begun, lone_outcomes, pairs_of
 
 _TOLERANCE = 1e-9  # relative, of numbers that another machine may round differently
 _REPEATED = ("accepted", "rejected", "undecided")  # decisions that follow from the pairs

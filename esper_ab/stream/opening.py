@@ -8,6 +8,7 @@ from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.files_below import make_folder
+from esper_ab.contracts.shell_command import shell_command
 from esper_ab.gate.asked import spelled_as_file
 from esper_ab.journal.begun import begun
 from esper_ab.journal.lock import Lock
@@ -15,9 +16,10 @@ from esper_ab.plan.settings_toml import versions
 from esper_ab.stream.asked import check_settings, lone_campaign
 from esper_ab.stream.entries import IncumbentMeasured, Opened, Setup
 from esper_ab.stream.ledger import LEDGER, Ledger
+from esper_ab.stream.outcomes import directory_of, lone_outcomes
 from esper_ab.stream.progress import StreamProgress, fold
 from esper_ab.stream.question import StreamQuestion
-from esper_ab.stream.running import directory_of, lone_outcomes, planned, run_to, start
+from esper_ab.stream.running import planned, run_to, start
 from esper_ab.stream.states import check_declared, digests, seal_setup
 
 _SEEDS = 2**31  # rng seeds are below this
@@ -33,7 +35,8 @@ def open_stream(folder: Path, question: StreamQuestion) -> Ledger:
     with closing(Lock(folder)):
         ledger = Ledger(folder)
         if ledger.entries:
-            raise UsageError(f"{folder}: there is a stream already; `esper-ab stream status` shows it")
+            status = shell_command("stream", "status", folder)
+            raise UsageError(f"{folder}: there is a stream already; `{status}` shows it")
         with spelled_as_file():
             setup = Setup()
             if question.code:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 
 from esper_ab.campaign.answering import write_report
@@ -16,23 +15,13 @@ from esper_ab.campaign.running import RunOptions, run
 from esper_ab.contracts.answer_files import PAGE
 from esper_ab.contracts.errors import naming
 from esper_ab.contracts.shell_command import shell_command
-from esper_ab.journal.begun import begun
 from esper_ab.journal.load import load
-from esper_ab.journal.outcomes import outcome_of
 from esper_ab.launchers import Launcher
 from esper_ab.settings.launcher import asked_launcher
-from esper_ab.stream.asked import EXPERIMENTS
-from esper_ab.stream.question import CANDIDATE, INCUMBENT, StreamQuestion
+from esper_ab.stream.outcomes import directory_of
+from esper_ab.stream.question import StreamQuestion
 
 _UNWATCHED = RunOptions(watched=False)
-
-
-@dataclass(frozen=True)
-class OutcomePairs:
-    """The outcomes of an experiment's complete pairs, by seed, and the candidate's runs that were lost."""
-
-    outcomes: tuple[tuple[float, float], ...]  # of incumbent and candidate
-    lost: int
 
 
 def planned(campaign: Campaign) -> CampaignPlan:
@@ -52,11 +41,6 @@ def _naming_next_step(directory: Path) -> AbstractContextManager[None]:
     return naming(command, replaced_command=shell_command("resume", directory))
 
 
-def has_begun(folder: Path, name: str) -> bool:
-    """Whether an experiment of a stream has a journal with events."""
-    return begun(directory_of(folder, name))
-
-
 def run_to(folder: Path, question: StreamQuestion, name: str, seeds: int) -> None:
     """Train what is missing of the first `seeds` seeds of an experiment that has begun; raises as `start` does."""
     directory = directory_of(folder, name)
@@ -66,37 +50,6 @@ def run_to(folder: Path, question: StreamQuestion, name: str, seeds: int) -> Non
             resume(directory, launcher, _UNWATCHED)
         if load(directory).history.replicates < seeds:
             add_seeds(directory, launcher, _UNWATCHED, seeds)
-
-
-def directory_of(folder: Path, name: str) -> Path:
-    """Return the directory of an experiment."""
-    return folder / EXPERIMENTS / name
-
-
-def pairs_of(folder: Path, name: str, seeds: int) -> OutcomePairs:
-    """Return the outcomes of the first `seeds` seeds of an experiment that compares a candidate."""
-    history = load(directory_of(folder, name)).history
-    outcomes = {}
-    for run_history in history.runs.values():
-        ref = run_history.ref
-        if ref.replicate < seeds:
-            outcomes[ref.group_id, ref.replicate] = outcome_of(run_history, history.design.outcome_over)
-    pairs = []
-    lost_runs = 0
-    for replicate in range(seeds):
-        incumbent_outcome = outcomes.get((INCUMBENT, replicate))
-        candidate_outcome = outcomes.get((CANDIDATE, replicate))
-        lost_runs += candidate_outcome is None
-        if incumbent_outcome is not None and candidate_outcome is not None:
-            pairs.append((incumbent_outcome, candidate_outcome))
-    return OutcomePairs(tuple(pairs), lost_runs)
-
-
-def lone_outcomes(folder: Path, name: str) -> tuple[int, tuple[float, ...]]:
-    """Return the rng seed of an incumbent that was trained alone, and its outcomes, without lost runs."""
-    history = load(directory_of(folder, name)).history
-    outcomes = (outcome_of(run_history, history.design.outcome_over) for run_history in history.runs.values())
-    return history.plan.experiment.rng_seed, tuple(outcome for outcome in outcomes if outcome is not None)
 
 
 def report_of(folder: Path, name: str) -> Path:

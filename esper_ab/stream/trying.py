@@ -14,9 +14,10 @@ from esper_ab.stream.deciding import decide
 from esper_ab.stream.entries import Begun, Decided, Refused, Setup
 from esper_ab.stream.ledger import Ledger, appending
 from esper_ab.stream.opening import fresh_rng_seed, measure
+from esper_ab.stream.outcomes import has_begun, pairs_of
 from esper_ab.stream.progress import StreamProgress, fold
 from esper_ab.stream.proposal import Proposal
-from esper_ab.stream.running import has_begun, pairs_of, planned, report_of, run_to, start
+from esper_ab.stream.running import planned, report_of, run_to, start
 from esper_ab.stream.states import changed_words, digests, seal_setup
 
 

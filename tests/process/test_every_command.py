@@ -91,7 +91,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "tidy": ("EXPERIMENT", "--check"),
     "track": ("COPY", "--tensorboard"),
 }
-# A finished run cannot be resumed, which is an error, and so is a stream from no file, or of a folder that is gone. The runs here are too few for a verdict.
+# A finished run cannot be resumed, which is an error, and so is a stream from no file, or of a folder that is gone.
+# The runs here are too few for a verdict.
 STATUSES = {"resume": 2, "judge": 3, "compare": 3, "stream new": 2, "stream try": 2}
 
 
