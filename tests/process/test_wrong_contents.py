@@ -126,7 +126,7 @@ def test_a_read_only_directory_is_reported_in_one_line(tmp_path, command):
     assert "0 lines" not in result.stderr
 
 
-@pytest.mark.parametrize("redirection", ["2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("redirection", [pytest.param("2>&-", marks=pytest.mark.slow), "<&- >&- 2>&-"])
 def test_closed_standard_streams_damage_no_file(tmp_path, redirection):
     """Libraries write to descriptors 1 and 2, whichever files have taken these numbers."""
     experiment_dir = write(tmp_path / "run", planted_effect())

@@ -20,19 +20,30 @@ template class std::vector<float>;
 """
 
 
+def make_room(folder: Path) -> Path:
+    """Make a folder like workers/native with one small source."""
+    (folder / "src").mkdir()
+    (folder / "src" / "tiny.cpp").write_text(TINY)
+    shutil.copy(build.HERE / "src" / "exports.map", folder / "src")
+    return folder
+
+
 @pytest.fixture
 def room(tmp_path: Path) -> Path:
-    """A folder like workers/native with one small source."""
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "tiny.cpp").write_text(TINY)
-    shutil.copy(build.HERE / "src" / "exports.map", tmp_path / "src")
-    return tmp_path
+    return make_room(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A room with its library; for tests that do not write to it."""
+    room = make_room(tmp_path_factory.mktemp("room"))
+    build.make("generic", room, room)
+    return room
 
 
 @pytest.fixture
-def built(room: Path) -> Path:
-    build.make("generic", room, room)
-    return room
+def built(compiled: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(compiled, tmp_path, dirs_exist_ok=True)
 
 
 LIBRARY = Path(build.library("generic"))
