@@ -6,12 +6,14 @@ import shlex
 
 import msgspec
 import pytest
+from support.commands.in_process import esper_ab
 
 from esper_ab import parse_experiment
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._launch_flags import LaunchFlags
 from esper_ab.commands._requested_campaign import read_what
 from esper_ab.commands.init import command, python_file, toml_file
+from esper_ab.gate.example import EXAMPLE
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import request
 from esper_ab.settings.schema import FIELDS
@@ -82,3 +84,13 @@ def test_the_command_printed_by_init_launches_the_generated_file(tmp_path, capsy
     *words, file = shlex.split(last_line.removeprefix("run it: "))
     assert words == ["esper-ab", "launch"]
     assert parse(read_what(LaunchFlags(what=file))[1]).groups
+
+
+def test_a_new_gate_file_is_the_example_and_is_not_replaced(tmp_path):
+    written = esper_ab("init", "--gate", folder=tmp_path)
+    assert written.returncode == 0, written.stderr
+    assert (tmp_path / "gate.toml").read_text(encoding="utf-8") == EXAMPLE
+    assert "gate gate.toml --dry-run" in written.stdout
+    again = esper_ab("init", "--gate", folder=tmp_path)
+    assert again.returncode == 2
+    assert "--force" in again.stderr
