@@ -46,7 +46,7 @@ def new(folder: Path, file: Path, json: bool) -> None:
     from esper_ab.stream.stream_file import read_stream_file
 
     question = read_stream_file(file, Path.cwd())
-    ledger = open_stream(folder.absolute(), question)
+    ledger = open_stream(folder.resolve(), question)
     _show(fold(ledger.entries), ledger.head, json=json)
 
 
@@ -83,7 +83,7 @@ def try_(folder: Path, code: str, settings: tuple[str, ...], note: str, is_repea
             proposal = proposal_of_flags(code, settings, note, is_repeated=is_repeated)
         else:
             proposal = read_proposal(_stdin())
-        return _tried(folder.absolute(), proposal, gives_up=gives_up)
+        return _tried(folder.resolve(), proposal, gives_up=gives_up)
     except EsperError as error:
         decision = "refused" if isinstance(error, CandidateRefused) else None
         click.echo(json_module.dumps({"decision": decision, "error": str(error), "exit_status": error.exit_code}))
@@ -132,7 +132,7 @@ def status(folder: Path, check: bool, json: bool) -> None:
     from esper_ab.stream.progress import fold
     from esper_ab.stream.status_text import check_line
 
-    ledger = read_ledger(folder.absolute())
+    ledger = read_ledger(folder.resolve())
     checked_ledger = check_ledger(ledger) if check else None
     extra: dict[str, Any] = {} if checked_ledger is None else {"check": msgspec.to_builtins(checked_ledger)}
     _show(fold(ledger.entries), ledger.head, json=json, extra=extra)

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from esper_ab.stats.bounded_mean import interval, log_evidence
+from esper_ab.stats.bounded_mean import PARTS, STAKES, interval, log_evidence
 from esper_ab.stats.distributions import t_isf, t_sf
 from esper_ab.stats.floats import Floats
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -27,6 +27,7 @@ from esper_ab.stats.one_sided_signs import MAX_PAIRS, one_sided_signs_p, smalles
 LAST_SHARE = 0.7  # of the level; the look before the last one has the rest, if it has LEAST_PAIRS
 _FORTUNE = 1.0  # standard errors by which a fortunate continuation exceeds the mean so far
 
+_POWER_QUANTILE = 0.8416  # of the normal distribution, for a power of 80 %
 _LARGEST_LOG = 700.0  # exp() of more would overflow
 
 
@@ -64,6 +65,20 @@ class OneSidedTest(msgspec.Struct, frozen=True, kw_only=True):
         if look == self.looks[-1]:
             return self.level * LAST_SHARE
         return self.level * (1.0 - LAST_SHARE) if look == earlier_looks[-1] else 0.0
+
+    @property
+    def reach(self) -> float:
+        """The improvement beyond the margin that the last look can show.
+
+        For the t, in standard deviations of the pairs' differences, with a chance of 80 %. For any shape, in the unit
+        of the outcome, if all differences were equal; below it, nothing can be shown.
+        """
+        pairs = self.looks[-1]
+        bound = self.bound(pairs)
+        if self.size is None:
+            return (float(t_isf(bound, pairs - 1)) + _POWER_QUANTILE) / math.sqrt(pairs)
+        growth = math.expm1((-math.log(bound) - math.log(PARTS[0])) / pairs) / STAKES[0]
+        return growth * (self.size + self.margin)
 
     def at(self, look: int, differences: Sequence[float]) -> OneSidedLook:
         """Take a look at the pairs' differences of the first `look` seeds, some of whose pairs may be lost."""

@@ -29,12 +29,26 @@ def status_lines(progress: StreamProgress, head: str) -> Iterator[str]:
         f"{100 * (1 - progress.spent):.0f} % of that is left; the next candidate has level "
         f"{progress.next_level:.2g}. Expected so far: at most {significant(progress.most_false)} accepted by chance."
     )
+    yield _reach_words(progress)
     if progress.unfinished is not None:
         number = progress.unfinished.number
         yield f"Candidate {number} is unfinished: send it again to go on, or give it up with --give-up."
     for candidate in progress.candidates[-_SHOWN:]:
         yield _candidate_words(candidate, progress.decided.get(candidate.number))
     yield f"Ledger: {head[:16]}, the digest of its last line."
+
+
+def _reach_words(progress: StreamProgress) -> str:
+    """Say which improvements the next candidate's seeds can show."""
+    question = progress.question
+    test = question.test(progress.next_level)
+    margin_words = f" beyond the margin of {question.margin:g}" if question.margin else ""
+    if test.size is not None:
+        return f"Reach: {question.seeds} seeds accept no improvement below {significant(test.reach)}{margin_words}."
+    return (
+        f"Reach: {question.seeds} seeds accept an improvement{margin_words} of {significant(test.reach)} SDs of the "
+        "differences within pairs in 8 of 10 cases."
+    )
 
 
 def _incumbent_words(incumbent: Incumbent, outcome: str) -> str:

@@ -184,7 +184,7 @@ LOOP = """
 for gain in -1 5 5; do
     sed "s/^GAIN = .*/GAIN = $gain/" train.py > new.py && mv new.py train.py
     if echo '{"code": ".", "note": "gain '$gain'"}' | esper-ab stream try agent 2>> ../log.txt; then
-        git -c user.name=agent -c user.email=agent@localhost commit --quiet --all --message "gain $gain"
+        git -c user.name=agent -c user.email=agent@localhost commit --quiet --all --message "gain $gain" || true
     else
         git checkout --quiet train.py
     fi

@@ -58,6 +58,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "evaluate": ("EXPERIMENT/policies/wait/0.pt",),
     "export": ("EXPERIMENT", "--out", "exported", "--force"),
     "figure": ("EXPERIMENT", "outcomes", "--out", "outcomes.svg"),
+    "gate": ("nothing.toml",),
     "growth fetch": ("digits",),
     "growth heuristic": ("--task", "synthetic", "--steps", "3", "--n-envs", "1"),
     "growth rewards": (
@@ -91,9 +92,9 @@ CALLS: dict[str, tuple[str, ...]] = {
     "tidy": ("EXPERIMENT", "--check"),
     "track": ("COPY", "--tensorboard"),
 }
-# A finished run cannot be resumed, which is an error, and so is a stream from no file, or of a folder that is gone.
+# A finished run cannot be resumed, which is an error, and so is a gate or a stream from no file, or of a lost folder.
 # The runs here are too few for a verdict.
-STATUSES = {"resume": 2, "judge": 3, "compare": 3, "stream new": 2, "stream try": 2}
+STATUSES = {"resume": 2, "judge": 3, "compare": 3, "gate": 2, "stream new": 2, "stream try": 2}
 
 
 @pytest.fixture(scope="module")

@@ -76,6 +76,18 @@ def test_no_difference_is_claimed_in_at_most_the_level():
     assert claims / repeats < 0.02 + 2.0 * np.sqrt(0.02 / repeats)
 
 
+def test_the_reach_of_the_t_is_found_in_four_of_five_cases():
+    rng = np.random.default_rng(6)
+    claims = [TEST.at(20, rng.normal(TEST.reach, 1.0, 20)).crossed for _ in range(400)]
+    assert 0.7 < np.mean(claims) < 0.9
+
+
+def test_below_its_reach_the_evidence_for_any_shape_shows_nothing():
+    assert 0.0 < ANY.reach < 1.0
+    assert ANY.at(60, np.full(60, 1.01 * ANY.reach)).crossed
+    assert not ANY.at(60, np.full(60, 0.9 * ANY.reach)).crossed
+
+
 def test_the_evidence_for_any_shape_may_cross_at_every_look():
     look = ANY.at(24, np.full(24, 2.0))
     assert look.crossed
