@@ -67,6 +67,12 @@ def states_now(code: Mapping[str, str], working_folder: Path, excluded: Sequence
     return _seal(code, working_folder, None, excluded).states
 
 
+def folder_hash(folder: Path, excluded: Sequence[Path]) -> str:
+    """Return the hash of the files in a folder that `seal` would seal now; raises as `seal` does."""
+    sealed = _seal({"run": str(folder)}, folder, None, excluded)
+    return sealed.tree_hash(sealed.states[0].sealed)
+
+
 def _seal(
     code: Mapping[str, str], working_folder: Path, kept_folder: Path | None, excluded: Sequence[Path]
 ) -> SealedCode:

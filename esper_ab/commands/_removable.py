@@ -18,7 +18,7 @@ from esper_ab.contracts.answer_files import PAGE, SUMMARY, VERDICT
 from esper_ab.contracts.checkpoint_files import is_name
 from esper_ab.contracts.code_state import CODE_FOLDER, TREES
 from esper_ab.contracts.files_below import remove_below, remove_empty_below
-from esper_ab.contracts.run_files import CHECKPOINTS, POLICIES
+from esper_ab.contracts.run_files import CHECKPOINTS, POLICIES, REUSED
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.journal.fold import History
 from esper_ab.journal.lock import Lock
@@ -52,6 +52,8 @@ def removable(experiment_dir: Path, history: History) -> Removable:
         kept_words = f"; it is {state}, so files that `{shell_command('resume', experiment_dir)}` needs were kept"
     elif (experiment_dir / CONSOLE_NAME).is_file():
         files.append(experiment_dir / CONSOLE_NAME)
+    if state == "finished":
+        files += _unused_policies(experiment_dir, history)
     if folder.is_symlink():
         kept_words += (
             f"; {folder} is a symbolic link and was skipped; clear {folder.readlink()} yourself, or remove the link"
@@ -89,6 +91,14 @@ def files_below(folder: Path) -> Iterator[Path]:
             path = Path(root, name)
             if _is_file(path):
                 yield path
+
+
+def _unused_policies(experiment_dir: Path, history: History) -> Iterator[Path]:
+    """Yield the policies of kept runs that were offered and not reused."""
+    used_files = {run.evaluation.policy_file for run in history.runs.values() if run.evaluation is not None}
+    for path in files_below(experiment_dir / REUSED):
+        if path.relative_to(experiment_dir).as_posix() not in used_files:
+            yield path
 
 
 def _temporary(experiment_dir: Path) -> Iterator[Path]:

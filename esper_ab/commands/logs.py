@@ -45,6 +45,9 @@ def command(experiment_dir: Path, name: str, follow: bool, json: bool) -> None:
     known_names = sources(experiment_dir, viewer.history)
     if name and name not in known_names:
         raise UsageError(f"{experiment_dir} has no log {name!r}; {_hint(name, list(known_names))}")
+    run = viewer.history.runs.get(name)
+    if run is not None and run.reused is not None:
+        click.echo(f"{name} was trained in the experiment {run.reused.source}, which has its log", err=True)
     width = max(map(len, known_names))
     with suppress(KeyboardInterrupt):
         for origin, line in lines(experiment_dir, viewer, name, follow=follow):

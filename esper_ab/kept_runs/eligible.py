@@ -109,14 +109,13 @@ def _code_by_group(plan: Plan, code: SealedCode | None, unsealed: Sequence[Path]
         return {state.group: code.tree_hash(state.sealed) for state in code.states}
     if not is_command(plan.experiment.trainer):
         return dict.fromkeys(names, facts.sha256)
-    from esper_ab.code_trees.sealing import seal  # a command's own files are not all known
+    from esper_ab.code_trees.sealing import folder_hash  # a command's own files are not all known
 
     folder = Path(plan.experiment.trainer_folder)
     try:
-        sealed = seal({"run": str(folder)}, folder, None, unsealed)
+        return dict.fromkeys(names, folder_hash(folder, unsealed))
     except UsageError as error:
         raise NotEligible(f"the files around the command cannot be identified: {error}") from None
-    return dict.fromkeys(names, sealed.tree_hash(sealed.states[0].sealed))
 
 
 def _folders(plan: Plan) -> Iterator[str]:

@@ -51,6 +51,8 @@ def describe_event(event: events.AnyEvent) -> str | None:
             return f"worker {event.worker}/{event.incarnation} on {event.device}: process {event.pid}"
         case events.RunStarted():
             return f"{event.run.name} started on {event.run.device}"
+        case events.RunReused():
+            return f"{event.run.name} was kept from an earlier experiment"
         case events.RunReady():
             ready_words = f"{event.run.name} ready after {event.warm_up_s:.1f} s"
             if event.milestone:

@@ -30,7 +30,7 @@ def groups_of(experiment: Synthetic, **changes) -> dict[str, KeptGroup]:
     return {name: replace(group, **changes) for name, group in groups.items()}
 
 
-def finished(folder: Path, references: Path, experiment: Synthetic, *, extra=(), **changes) -> Path:
+def finished_experiment(folder: Path, references: Path, experiment: Synthetic, *, extra=(), **changes) -> Path:
     """Write the directory of a finished experiment; `changes` are those of its groups, `extra` further events."""
     first_event, *events = experiment.events()
     opened = ReferencesOpened(

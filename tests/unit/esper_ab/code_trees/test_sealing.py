@@ -1,9 +1,10 @@
+import shutil
 from pathlib import Path
 
 import pytest
 from support.repositories.users_repository import users_repository
 
-from esper_ab.code_trees.sealing import seal
+from esper_ab.code_trees.sealing import folder_hash, seal
 from esper_ab.contracts.errors import UsageError
 
 
@@ -205,3 +206,15 @@ def test_variables_of_a_git_hook_lead_to_no_other_repository(tmp_path, repositor
     monkeypatch.setenv("GIT_DIR", str(other.top / ".git"))
     (state,) = seal({"head": "main"}, repository.top, None, []).states
     assert Path(state.top) == repository.top
+
+
+def test_the_hash_of_a_folder_depends_on_the_content_of_its_files(repository, tmp_path):
+    committed = folder_hash(repository.top, [])
+    repository.commit({"new.py": "one"})
+    repository.git("commit", "--quiet", "--allow-empty", "--message", "nothing")
+    (repository.top / "new.py").unlink()
+    assert folder_hash(repository.top, []) == committed
+    repository.write({"train.py": "three"})
+    assert folder_hash(repository.top, []) != committed
+    shutil.copytree(repository.top, tmp_path / "plain", ignore=shutil.ignore_patterns(".git"))
+    assert folder_hash(tmp_path / "plain", []) == folder_hash(repository.top, [])

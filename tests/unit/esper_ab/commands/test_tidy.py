@@ -5,6 +5,8 @@ import os
 from contextlib import closing
 
 import pytest
+from support.commands.in_process import esper_ab
+from support.journals.kept_experiments import finished_experiment, synthetic
 from support.journals.ready_journals import planted_effect, write
 
 from esper_ab.commands._check import examine
@@ -15,6 +17,7 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.events import EpisodeRecorded, RunEvaluated
 from esper_ab.journal.load import load
 from esper_ab.journal.lock import Lock
+from esper_ab.kept_runs.keeping import keep_runs
 
 KEPT = (
     "events.jsonl",
@@ -189,3 +192,26 @@ def test_tidy_keeps_checkpoints_behind_a_symbolic_link(tmp_path, capsys):
         f"clear {outside_folder} yourself, or remove the link\n"
     )
     assert files(outside_folder) == {"shaped/0/7.pt", "shaped/0/.7.pt.1-2", "thesis.tex"}
+
+
+def test_policies_of_kept_runs_that_were_not_reused_are_removed(tmp_path):
+    write(tmp_path / "done", planted_effect())
+    unused = tmp_path / "done" / "reused" / "shaped" / "1.pt"
+    unused.parent.mkdir(parents=True)
+    unused.write_bytes(b"weights")
+    assert esper_ab("tidy", str(tmp_path / "done")).returncode == 0
+    assert not unused.exists()
+
+
+def test_a_folder_of_kept_runs_is_checked_and_trimmed(tmp_path):
+    keep_runs(finished_experiment(tmp_path / "one", tmp_path / "kept", synthetic()))
+    damaged = next((tmp_path / "kept").glob("*/*.run"))
+    damaged.write_bytes(b"")
+    checked = esper_ab("tidy", "--check", "--references", str(tmp_path / "kept"))
+    assert checked.returncode == 5
+    assert f"damaged: {damaged.relative_to(tmp_path / 'kept')}" in checked.stdout
+    assert damaged.exists()
+    tidied = esper_ab("tidy", "--references", str(tmp_path / "kept"), "--references-limit", "1kB", "--json")
+    (contents,) = json.loads(tidied.stdout)
+    assert (contents["runs"], len(contents["removed"])) == (0, 12)
+    assert list((tmp_path / "kept").glob("*/*.run")) == []

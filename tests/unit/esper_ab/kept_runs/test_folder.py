@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
-from support.journals.kept_experiments import finished, synthetic
+from support.journals.kept_experiments import finished_experiment, synthetic
 
 from esper_ab.kept_runs.entry import DamagedRun, decode, encode
 from esper_ab.kept_runs.folder import (
@@ -37,7 +37,7 @@ keep_runs(Path(sys.argv[1]))
 
 @pytest.fixture
 def experiment(tmp_path):
-    return finished(tmp_path / "one", tmp_path / "kept", synthetic())
+    return finished_experiment(tmp_path / "one", tmp_path / "kept", synthetic())
 
 
 def some_run(folder):

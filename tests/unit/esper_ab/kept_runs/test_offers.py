@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 from msgspec.structs import replace
-from support.journals.kept_experiments import COST, MACHINE, POLICY, finished, groups_of, synthetic
+from support.journals.kept_experiments import COST, MACHINE, POLICY, finished_experiment, groups_of, synthetic
 
 from esper_ab.kept_runs.eligible import eligible_groups
 from esper_ab.kept_runs.folder import stored_files
@@ -16,7 +16,7 @@ from esper_ab.settings.references import References
 def kept(tmp_path):
     """The folder in which an experiment of groups a and b has kept six seeds."""
     folder = tmp_path / "kept runs"
-    assert keep_runs(finished(tmp_path / "earlier", folder, synthetic())) == 12
+    assert keep_runs(finished_experiment(tmp_path / "earlier", folder, synthetic())) == 12
     return folder
 
 
@@ -94,7 +94,7 @@ def test_an_empty_folder_offers_nothing(tmp_path):
 
 
 def test_one_kept_seed_saves_nothing(tmp_path):
-    keep_runs(finished(tmp_path / "earlier", tmp_path / "kept", synthetic(replicates=1)))
+    keep_runs(finished_experiment(tmp_path / "earlier", tmp_path / "kept", synthetic(replicates=1)))
     assert offered(tmp_path / "kept", synthetic()).runs == ()
 
 
@@ -114,7 +114,7 @@ def other_conditions(groups, **conditions):
 def kept_under(tmp_path, folder, name, *, repeats, **conditions):
     experiment = synthetic()
     changed = next(iter(other_conditions(groups_of(experiment), **conditions).values())).conditions
-    keep_runs(finished(tmp_path / name, folder, experiment, repeats=repeats, conditions=changed))
+    keep_runs(finished_experiment(tmp_path / name, folder, experiment, repeats=repeats, conditions=changed))
 
 
 def test_runs_that_repeat_are_offered_whatever_their_conditions(tmp_path):
@@ -180,7 +180,7 @@ def test_runs_of_other_files_are_not_mixed_with_these(kept, tmp_path):
     shapes = synthetic().groups
     changed = {name: type(shape)(mode=shape.mode, stream="changed") for name, shape in shapes.items()}
     other = type(synthetic())(groups=changed, replicates=3, episodes=2, eval_episodes=4)
-    keep_runs(finished(tmp_path / "later", kept, other))
+    keep_runs(finished_experiment(tmp_path / "later", kept, other))
     offers = offered(kept, synthetic())
     assert names(offers) == ["a/1", "a/2", "b/1", "b/2"]
     assert all(record.digest.startswith("changed") for run in offers.runs for record in run.episodes)

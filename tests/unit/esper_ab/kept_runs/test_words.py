@@ -1,7 +1,7 @@
 """What a plan says about kept runs."""
 
 from msgspec.structs import replace
-from support.journals.kept_experiments import COST, MACHINE, finished, synthetic
+from support.journals.kept_experiments import COST, MACHINE, finished_experiment, synthetic
 
 from esper_ab.kept_runs.keeping import keep_runs
 from esper_ab.kept_runs.offers import find_offers
@@ -15,7 +15,7 @@ def offers(folder):
 
 
 def test_a_plan_says_what_is_reused_and_saved(tmp_path):
-    keep_runs(finished(tmp_path / "earlier", tmp_path / "kept", synthetic(groups=("a", "c"), replicates=4)))
+    keep_runs(finished_experiment(tmp_path / "earlier", tmp_path / "kept", synthetic(groups=("a", "c"), replicates=4)))
     found = offers(tmp_path / "kept")
     day = found.runs[0].trained_at[:10]
     assert in_plan(found) == (
