@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
-from esper_ab.contracts.errors import UsageError, refused
+from esper_ab.contracts.errors import UsageError, WorkerFailed, WorkerHung, refused
 from esper_ab.contracts.files_below import make_folder
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.gate.asked import spelled_as_file
@@ -59,13 +59,14 @@ def measure(ledger: Ledger, progress: StreamProgress) -> None:
     if incumbent.alone or not question.incumbent_seeds:
         return
     name = f"incumbent-{incumbent.number}"
-    if begun(directory_of(ledger.folder, name)):
-        run_to(ledger.folder, question, name, question.incumbent_seeds)
-    else:
-        with spelled_as_file():
-            rng_seed = fresh_rng_seed(progress)
-            plan = planned(lone_campaign(ledger.folder, question, incumbent.setup, name, rng_seed))
-        start(plan)
+    with suppress(WorkerFailed, WorkerHung):  # its value is then that of the runs that did not fail
+        if begun(directory_of(ledger.folder, name)):
+            run_to(ledger.folder, question, name, question.incumbent_seeds)
+        else:
+            with spelled_as_file():
+                rng_seed = fresh_rng_seed(progress)
+                plan = planned(lone_campaign(ledger.folder, question, incumbent.setup, name, rng_seed))
+            start(plan)
     rng_seed, outcomes = lone_outcomes(ledger.folder, name)
     ledger.append(IncumbentMeasured(incumbent=incumbent.number, experiment=name, rng_seed=rng_seed, outcomes=outcomes))
 

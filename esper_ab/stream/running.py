@@ -13,8 +13,9 @@ from esper_ab.campaign.planning import plan_campaign
 from esper_ab.campaign.resuming import add_seeds, resume
 from esper_ab.campaign.running import RunOptions, run
 from esper_ab.contracts.answer_files import PAGE
-from esper_ab.contracts.errors import naming
+from esper_ab.contracts.errors import WorkerFailed, naming
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.control.rules.deaths import nothing_left
 from esper_ab.journal.load import load
 from esper_ab.launchers import Launcher
 from esper_ab.settings.launcher import asked_launcher
@@ -46,7 +47,10 @@ def run_to(folder: Path, question: StreamQuestion, name: str, seeds: int) -> Non
     directory = directory_of(folder, name)
     launcher = _launcher(question)
     with _naming_next_step(directory):
-        if not load(directory).history.finished:
+        history = load(directory).history
+        if nothing_left(history):
+            raise WorkerFailed(f"{directory}: every run of it was given up")
+        if not history.finished:
             resume(directory, launcher, _UNWATCHED)
         if load(directory).history.replicates < seeds:
             add_seeds(directory, launcher, _UNWATCHED, seeds)

@@ -64,6 +64,8 @@ def tried(repository, proposal, *flags, folder=None):
 
 def opened(repository, **keys):
     text = (repository.top / "stream.toml").read_text().replace("incumbent_seeds = 2\n", "")
+    if "unchanged" in keys:
+        text = text.replace("unchanged = ['evaluate.py']\n", "")
     for key, value in {"incumbent_seeds": 2, **keys}.items():
         text = f"{key} = {value}\n{text}"
     (repository.top / "stream.toml").write_text(text)
@@ -145,6 +147,31 @@ def test_an_unfinished_candidate_is_given_up_for_another_one(repository):
     assert "2 candidates compared, 0 accepted" in text
 
 
+FAILING = """
+import pathlib
+
+JOURNAL = pathlib.Path("agent/experiments/candidate-1/events.jsonl")
+
+
+def train(seed, lr=0.1):
+    assert lr < 1 or not JOURNAL.exists(), "unlucky"
+    return {"score": lr + seed / 2**31}
+"""
+
+
+@pytest.mark.slow
+def test_a_candidate_whose_runs_fail_is_not_accepted(repository):
+    """They fail in the experiment, and not in its rehearsal."""
+    repository.write({"train.py": FAILING})
+    opened(repository, incumbent_seeds=0, unchanged="[]")
+    status, answer = tried(repository, {"settings": {"lr": 9.0}})
+    assert (status, answer["decision"], answer["incumbent"]["candidate"]) == (4, "failed", 0)
+    assert answer["stream"]["candidates"] == 1
+    status, answer = tried(repository, {"settings": {"lr": -9.0}})
+    assert (status, answer["decision"]) == (12, "rejected")
+    assert checked(repository)["check"]["problems"] == []
+
+
 WAITING = """
 import pathlib, random, time
 
@@ -184,7 +211,7 @@ LOOP = """
 for gain in -1 5 5; do
     sed "s/^GAIN = .*/GAIN = $gain/" train.py > new.py && mv new.py train.py
     if echo '{"code": ".", "note": "gain '$gain'"}' | esper-ab stream try agent 2>> ../log.txt; then
-        git -c user.name=agent -c user.email=agent@localhost commit --quiet --all --message "gain $gain" || true
+        git -c user.name=agent -c user.email=agent@localhost commit --quiet --all --message "gain $gain" >&2 || true
     else
         git checkout --quiet train.py
     fi
