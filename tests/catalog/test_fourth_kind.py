@@ -19,12 +19,12 @@ TASK = "bandit:10"
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("copy")
-    without_caches = shutil.ignore_patterns("__pycache__")
+    unfinished = shutil.ignore_patterns("*.pyc.*")  # other processes write and rename these
     for package in ("esper_ab", "workers"):
-        shutil.copytree(ROOT / package, folder / package, ignore=without_caches)
+        shutil.copytree(ROOT / package, folder / package, ignore=unfinished)  # with what is compiled
         kind = f"{package}/kinds/bandit"
         assert not (folder / kind).exists()
-        shutil.copytree(BANDIT_FOLDER / kind, folder / kind, ignore=without_caches)
+        shutil.copytree(BANDIT_FOLDER / kind, folder / kind, ignore=unfinished)
     return folder
 
 
