@@ -27,7 +27,6 @@ from esper_ab.control.rules.waiting import WaitingBlocks
 from esper_ab.control.rules.worker_state import Workers, WorkerState
 from esper_ab.journal.events import Incident, MilestoneReleased, PlanExtended, RunStarted
 from esper_ab.journal.fold import History, RunHistory
-from esper_ab.plan.plan import Block
 
 CTRL_C = "Ctrl-C"
 LAST_WORDS_S = 0.5  # grace after a worker's end: its last message, which may say why, can arrive later
@@ -103,7 +102,7 @@ class ExperimentMachine:
         busy_lanes = set[str]()
         for block in history.blocks:
             if runs.begun(history, block):
-                self._record_reused(block)
+                self._out.record_all(reuse.events_due(history, block))
             kept_runs = runs.in_progress(history, block)
             lanes = {run.ref.device for run in kept_runs if run.reused is None}
             if lanes & busy_lanes:
@@ -367,17 +366,13 @@ class ExperimentMachine:
                 self._out.do(commands.Warn(f"kept runs are not reused, because {check.detail}"))
         free_lanes = {worker.lane for worker in self._workers if worker.is_free}
         for block in self._waiting.take(free_lanes):
-            self._record_reused(block)
+            self._out.record_all(reuse.events_due(self._history, block))
             self._blocks.begin_or_restore(block, self._history)
             expected = [spec for spec in block.runs if self._history.runs[spec.ref.name].evaluation is None]
             for spec in expected:
                 worker = self._workers.on_lane(spec.ref.device)
                 worker.run = spec
                 self._assign(worker, spec, now_s)
-
-    def _record_reused(self, block: Block) -> None:
-        for event in reuse.events_due(self._history, block):
-            self._out.record(event)
 
     def _assign(self, worker: WorkerState, spec: worker_order.RunSpec, now_s: float) -> None:
         """Order the worker to begin the run, or to continue it where its records end."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from esper_ab.contracts.messages import CoordinatorMessage
 from esper_ab.control.rules.commands import Append, Command, Send
 from esper_ab.control.rules.worker_state import WorkerState
@@ -23,6 +25,11 @@ class Outbox:
         """Add an event to the history and queue it for the journal."""
         self._history.add(event)
         self.do(Append(event))
+
+    def record_all(self, events: Iterable[AnyEvent]) -> None:
+        """`record` each of the events."""
+        for event in events:
+            self.record(event)
 
     def send(self, worker: WorkerState, message: CoordinatorMessage) -> None:
         self.do(Send(worker.identity, message))

@@ -85,7 +85,7 @@ def test_files_that_are_none_of_ours_are_passed_over(kept):
         file.path.write_bytes(b"\xff not JSON")
     (kept / "00").mkdir(exist_ok=True)
     (kept / "00" / f"{'0' * 64}-{'0' * 16}.run").symlink_to("/dev/zero")
-    offered(kept, synthetic())
+    assert len(offered(kept, synthetic()).runs) <= 6
 
 
 def test_an_empty_folder_offers_nothing(tmp_path):
