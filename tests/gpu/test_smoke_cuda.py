@@ -49,6 +49,7 @@ def test_the_smoke_test_passes_without_a_gpu_unless_a_gpu_is_required(tmp_path: 
     assert error.count("\n") == 1
 
 
+@pytest.mark.slow
 @no_gpu
 def test_the_smoke_test_names_both_versions_if_torch_cannot_use_the_gpu(tmp_path: Path) -> None:
     status, last_line, error = smoked(tmp_path, smi=SMI)

@@ -274,6 +274,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "scripts", ROOT / "tests", ROOT)))}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="torch can use a GPU here")
 def test_without_a_gpu_the_sign_off_exits_with_one_line(tmp_path):
     process = subprocess.run(
