@@ -181,4 +181,4 @@ def test_every_kind_of_question_gets_its_answer(project: Path) -> None:
     (cost,) = (line for line in failure(output, "test_the_last_commit") if line.startswith("cost: "))
     kept_count = re.search(r"(\d+) kept runs used again", cost)
     assert kept_count is not None
-    assert int(kept_count[1]) >= 20
+    assert int(kept_count[1]) >= 15, "all of base but the one that is trained again to check them"
