@@ -7,15 +7,13 @@
     features                  -> means of a continuous decision, instead of all logits
     features                  -> value, in units of the return normaliser
 
-Choices enter as embeddings added before a group's tanh, so conditioning costs one row look-up per choice.
-
-Initial weights depend only on an rng path. They are orthogonal (Saxe et al. 2014, arXiv:1312.6120), with zero biases
-and open forget gates.
+Choices enter as embeddings added before a group's tanh, so conditioning costs one row look-up per choice. With separate
+trunks, the value has features, and a memory, of its own. `Shape` says what replaces tanh, and whether there are layer
+norms.
 """
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,28 +22,41 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from esper_ab.contracts.rng import RngPath
 from workers.arrays import Bools, Floats, Floats32, Ints
 from workers.environments import Decisions, Masks
 
 Weights = dict[str, Floats32]  # by the names of torch's state_dict, in its order
 
-_INNER_GAIN = math.sqrt(2.0)
-_LOGIT_GAIN = 0.01  # starts near uniform over the valid actions
-_VALUE_GAIN = 0.1  # starts near the mean return, which is 0 in normalised units
 CONDITIONING_HEADS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Sizes of a network."""
+    """A network: its sizes, its layers and how its weights start."""
 
     observation_width: int
     head_sizes: tuple[int, ...] = ()  # choices per head; empty: continuous
     dimensions: int = 0  # of a continuous decision
     hidden: int
     memory: Literal["lstm", "none"] = "lstm"
+    activation: Literal["tanh", "relu"] = "tanh"
+    layer_norm: bool = True
+    trunk: Literal["shared", "separate"] = "shared"  # separate: encoder, LSTM and norms once for the critic alone
+    init: Literal["orthogonal", "xavier", "pytorch"] = "orthogonal"
+    actor_gain: float = 0.01  # factor of the actor's last layers: starts near uniform over the valid actions
+    critic_gain: float = 0.1  # starts near the mean return, which is 0 in normalised units
+    log_std: float = 0.0  # of a continuous decision
     first_bias: tuple[float, ...] = ()  # where the logits of head 0 start, one per choice; empty: near uniform
+
+    @property
+    def trunks(self) -> int:
+        """The number of trunks: the actor's is the first, the critic's the last."""
+        return 2 if self.trunk == "separate" else 1
+
+    @property
+    def memory_width(self) -> int:
+        """Numbers of an environment's h, or of its c: the actor's before the critic's if they are separate."""
+        return self.trunks * self.hidden
 
     @property
     def groups(self) -> tuple[range, ...]:
@@ -53,61 +64,6 @@ class Shape:
         count = len(self.head_sizes)
         groups = (range(min(1, count)), range(1, min(2, count)), range(2, count))
         return tuple(heads for heads in groups if heads)
-
-
-def orthogonal(rows: int, columns: int, gain: float, rng: RngPath) -> Floats:
-    """Return [rows, columns] with orthonormal rows or columns (whichever are fewer), times `gain`."""
-    normal_matrix = rng.generator().standard_normal((max(rows, columns), min(rows, columns)))
-    q, r = np.linalg.qr(normal_matrix)
-    q = q * np.sign(np.diag(r))  # makes the factorisation unique, and the result uniform over orthogonal matrices
-    if rows < columns:
-        q = q.T
-    return gain * q
-
-
-def initial_weights(shape: Shape, rng: RngPath) -> Weights:
-    """Return the weights of a fresh network; they depend only on its sizes and `rng`."""
-    hidden = shape.hidden
-    weights = dict[str, Floats]()
-
-    def linear(name: str, inputs: int, outputs: int, gain: float, path: RngPath) -> None:
-        weights[f"{name}.weight"] = orthogonal(outputs, inputs, gain, path / "weight")
-        weights[f"{name}.bias"] = np.zeros(outputs)
-
-    def norm(name: str) -> None:
-        weights[f"{name}.weight"] = np.ones(hidden)
-        weights[f"{name}.bias"] = np.zeros(hidden)
-
-    linear("encoder.0", shape.observation_width, hidden, _INNER_GAIN, rng / "encoder")
-    norm("encoder.1")
-    if shape.memory == "lstm":
-        for name in ("weight_ih_l0", "weight_hh_l0"):  # each gate's matrix orthogonal: input, forget, cell, output
-            gates = [orthogonal(hidden, hidden, 1.0, rng / "lstm" / name / gate) for gate in range(4)]
-            weights[f"lstm.{name}"] = np.concatenate(gates)
-        weights["lstm.bias_ih_l0"] = np.repeat([0.0, 1.0, 0.0, 0.0], hidden)
-        weights["lstm.bias_hh_l0"] = np.zeros(4 * hidden)
-        norm("norm")
-    for group, heads in enumerate(shape.groups):
-        name = f"actor.{group}"
-        path = rng / "group" / heads.start
-        linear(f"{name}.inner", hidden, hidden, _INNER_GAIN, path / "inner")
-        for head in range(min(heads.start, CONDITIONING_HEADS)):
-            size = shape.head_sizes[head]  # rows of root mean square 1, like the features that they are added to
-            gain = math.sqrt(max(size, hidden))
-            address = path / "choices" / head / "weight"
-            weights[f"{name}.choices.{head}.weight"] = orthogonal(size, hidden, gain, address)
-        choices = sum(shape.head_sizes[head] for head in heads)
-        linear(f"{name}.logits", hidden, choices, _LOGIT_GAIN, path / "logits")
-    if shape.first_bias:
-        weights["actor.0.logits.bias"][:] = shape.first_bias
-    if shape.dimensions:
-        path = rng / "group" / "normal"
-        weights["actor.0.log_std"] = np.zeros(shape.dimensions)
-        linear("actor.0.inner", hidden, hidden, _INNER_GAIN, path / "inner")
-        linear("actor.0.means", hidden, shape.dimensions, _LOGIT_GAIN, path / "means")
-    linear("critic.0", hidden, hidden, _INNER_GAIN, rng / "critic" / "inner")
-    linear("value_out", hidden, 1, _VALUE_GAIN, rng / "critic" / "out")
-    return {name: weight.astype(np.float32, order="C") for name, weight in weights.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +81,7 @@ class Batch:
     returns: Floats  # [T, B], in the critic's units
     valid: Bools  # [T, B]; entries that are False have no effect
     masks: Bools | None = None  # [T, B, heads, widest head]; None: every choice is valid
-    memory: Floats32 | None = None  # [2, B, hidden], h and c at the beginning; None: empty
+    memory: Floats32 | None = None  # [2, B, memory_width], h and c at the beginning; None: empty
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +94,8 @@ class UpdateRule:
     max_grad_norm: float
     lr: float
     target_kl: float
+    value_clip: float = 0.0  # 0: the value loss is not clipped
+    adam_eps: float = 1e-5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,8 +145,8 @@ class ActorCritic(ABC):
     ) -> Decision:
         """Decide for normalised observations [E, width] by `uniforms` [E, heads] in [0, 1), or greedily if None.
 
-        `memory` [2, E, hidden] advances by a step, in place. A greedy continuous decision is the mean. A head's mask is
-        computed from the choices of all earlier heads; if `masks` is None, every choice is valid.
+        `memory` [2, E, memory_width] advances by a step, in place. A greedy continuous decision is the mean. A head's
+        mask is computed from the choices of all earlier heads; if `masks` is None, every choice is valid.
         """
 
     @abstractmethod
@@ -204,17 +162,20 @@ class ActorCritic(ABC):
         """Take one optimiser step on some of the sequences; at least one must contain a valid decision.
 
         The step is skipped if the KL exceeds its target or the gradient is not finite. Clipped surrogate (Schulman et
-        al. 2017, arXiv:1707.06347, equation 7) on the ratio of joint probabilities and on normalised advantages; value
-        loss on normalised returns; entropy bonus per decision. KL estimate: Schulman, "Approximating KL divergence",
-        2020.
+        al. 2017, arXiv:1707.06347, equation 7) on the ratio of joint probabilities and on the batch's advantages; value
+        loss on its returns; entropy bonus per decision. KL estimate: Schulman, "Approximating KL divergence", 2020.
+
+        With a value clip, the value loss of a step is half the larger of two squared errors: that of the value, and
+        that of the value when acting plus the difference to it, clipped (ppo2 of OpenAI's baselines; Engstrom et al.
+        2020, arXiv:2005.12729, section 3).
         """
 
     def changed(self) -> None:  # noqa: B027  nothing to do if computing uses the arrays themselves
         """Signal that the arrays have been written to."""
 
     def initial_memory(self, n_envs: int) -> Floats32:
-        """Return the empty memory of new episodes, [2, n_envs, hidden]: h and c of the LSTM."""
-        return np.zeros((2, n_envs, self.shape.hidden), dtype=np.float32)
+        """Return the empty memory of new episodes, [2, n_envs, memory_width]: h and c of the LSTM."""
+        return np.zeros((2, n_envs, self.shape.memory_width), dtype=np.float32)
 
     def rescale_values(self, scale: float, shift: float) -> None:
         """Rescale every value v to v * scale + shift, so that outputs keep their meaning when the normaliser changes.

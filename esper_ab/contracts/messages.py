@@ -23,7 +23,7 @@ from esper_ab.contracts.records import (
 )
 from esper_ab.contracts.worker_order import RunSpec
 
-PROTOCOL = 23
+PROTOCOL = 24
 
 
 class Hello(Message, frozen=True, kw_only=True, tag="Hello"):

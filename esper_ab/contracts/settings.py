@@ -42,6 +42,10 @@ class Spec:
 Positive = Annotated[float, Meta(gt=0.0)]
 NonNegative = Annotated[float, Meta(ge=0.0)]
 Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
+# Settings that hashes omit while they have their defaults, because older versions lack them.
+LaterFlag = Annotated[bool, Spec(later=True)]
+LaterPositive = Annotated[float, Meta(gt=0.0), Spec(later=True)]
+LaterNonNegative = Annotated[float, Meta(ge=0.0), Spec(later=True)]
 # Initial bias of a logit of growth's op head; with a larger bias, some choices would never be made.
 Logit = Annotated[float, Meta(ge=-20.0, le=20.0), Spec(("growth",))]
 # What computes policies and trains hosts: torch, or the kernel of workers/native for these vector instructions.
@@ -76,11 +80,20 @@ class ControllerSettings(_Learner, frozen=True, kw_only=True):
 
 
 class PolicySettings(_Learner, frozen=True, kw_only=True):
-    """The actor-critic: its size, initial bias and inputs."""
+    """The actor-critic: its network, initial weights and inputs (docs/internals/training.md)."""
 
     # At least 2, because features are normalised over them, and a single one would be constant.
     hidden: Annotated[int, Meta(ge=2, le=LARGEST)] = 64
-    memory: Literal["lstm", "none"] = "lstm"  # none: decisions depend on the current observation only
+    memory: Literal["lstm", "none"] = "lstm"  # none: decisions depend on the current observations only
+    activation: Annotated[Literal["tanh", "relu"], Spec(later=True)] = "tanh"  # of hidden layers; not of the LSTM
+    layer_norm: LaterFlag = True  # of the first hidden layer and after the LSTM
+    # separate: actor and critic have no weight in common, and a memory each.
+    trunk: Annotated[Literal["shared", "separate"], Spec(later=True)] = "shared"
+    init: Annotated[Literal["orthogonal", "xavier", "pytorch"], Spec(later=True)] = "orthogonal"
+    actor_gain: LaterNonNegative = 0.01  # factor of the initial weights of the last layer, of logits or means
+    critic_gain: LaterNonNegative = 0.1  # the same for the value
+    # Initial logarithm of the standard deviation of continuous decisions.
+    log_std: Annotated[float, Meta(ge=-20.0, le=2.0), Spec(("gymnasium",), later=True)] = 0.0
     # Initial bias of each logit of the op head, before masking. With all 0, an untrained policy is uniform over the
     # valid ops, and PRUNE destroys most seed modules before any reward can favour them (docs/evidence/learning.md).
     bias_wait: Logit = 0.0
@@ -90,6 +103,8 @@ class PolicySettings(_Learner, frozen=True, kw_only=True):
     bias_fossilize: Logit = 0.0
     bias_advance: Logit = 1.0
     normalise_observations: bool = True  # by running moments; else they are used as they are, in growth within 2
+    observation_clip: LaterPositive = 10.0  # limit of normalised observations
+    frame_stack: Annotated[int, Meta(ge=1, le=LARGEST), Spec(later=True)] = 1  # observations per decision, oldest first
 
 
 class PPOSettings(_Learner, frozen=True, kw_only=True):
@@ -100,6 +115,7 @@ class PPOSettings(_Learner, frozen=True, kw_only=True):
     epochs: PositiveInt = 8
     minibatches: PositiveInt = 2  # split by environment; sequences stay whole
     clip: Positive = 0.2
+    value_clip: LaterNonNegative = 0.0  # most that a value moves in an update, in the critic's units; 0: no limit
     gamma: Fraction = 0.995
     gae_lambda: Fraction = 0.98
     entropy_coef: NonNegative = 0.01
@@ -107,6 +123,12 @@ class PPOSettings(_Learner, frozen=True, kw_only=True):
     value_coef: NonNegative = 0.5
     max_grad_norm: Positive = 0.5
     target_kl: Positive = 0.05
+    # Advantages to mean 0 and SD 1: over the whole rollout, over each minibatch, or not at all.
+    normalise_advantages: Annotated[Literal["batch", "minibatch", "none"], Spec(later=True)] = "batch"
+    normalise_returns: LaterFlag = True  # the critic learns returns to running mean 0 and SD 1; else in reward units
+    reward_scaling: LaterFlag = False  # divides rewards by the running SD of their discounted sum
+    reward_clip: LaterNonNegative = 0.0  # limit of rewards, after scaling; 0: none
+    adam_eps: LaterPositive = 1e-5
 
 
 class GrowthSettings(Settings, frozen=True, kw_only=True):

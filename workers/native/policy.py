@@ -25,9 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esper_ab.contracts.rng import RngPath
-from workers.actor_critic import ActorCritic, Batch, Decision, Learnt, Outputs, Shape, UpdateRule, initial_weights
+from workers.actor_critic import ActorCritic, Batch, Decision, Learnt, Outputs, Shape, UpdateRule
 from workers.arrays import Bools, Floats, Floats32, Ints, all_false
 from workers.environments import Masks
+from workers.initial_weights import initial_weights
 from workers.native.binding import Int, Long, Pointer
 
 Double = ctypes.c_double
@@ -46,13 +47,13 @@ def _struct(*parts: tuple[str, type]) -> type[ctypes.Structure]:
 
 
 # The structs of src/policy_api.h, in the same order.
-_Sizes = _struct(("width hidden lstm dimensions n_heads", Int), ("sizes", ctypes.POINTER(Int)))
+_Sizes = _struct(("width hidden lstm trunks norms relu dimensions n_heads", Int), ("sizes", ctypes.POINTER(Int)))
 _Memory = _struct(("values mean square", Pointer), ("count", Long))
 _Step = _struct(("rows", Long), ("seen memory uniforms actions log_probs values", Pointer))
 _Arrays = _struct(
-    ("steps sequences", Long), ("observations actions masks log_probs advantages returns valid memory", Pointer)
+    ("steps sequences", Long), ("observations actions masks log_probs values advantages returns valid memory", Pointer)
 )
-_Rule = _struct(("clip value_coef entropy_coef target_kl max_grad_norm lr", Double))
+_Rule = _struct(("clip value_clip value_coef entropy_coef target_kl max_grad_norm lr adam_eps", Double))
 _NUMBERS = "policy_loss value_loss kl clip_fraction ratio_max grad_norm"
 _Learnt = _struct((_NUMBERS, Double), ("end", Int))
 
@@ -131,6 +132,9 @@ class NativePolicy(ActorCritic):
             shape.observation_width,
             shape.hidden,
             shape.memory == "lstm",
+            shape.trunks,
+            shape.layer_norm,
+            shape.activation == "relu",
             shape.dimensions,
             len(head_sizes),
             head_sizes,
@@ -213,7 +217,7 @@ class NativePolicy(ActorCritic):
             self._fit(len(observations))
         _copy(observations, self._seen)
         if self.shape.memory == "lstm":
-            self._step.memory = _address(memory, _FLOAT, (2, len(observations), self.shape.hidden))
+            self._step.memory = _address(memory, _FLOAT, (2, len(observations), self.shape.memory_width))
             if advance and not memory.flags.writeable:
                 raise ValueError("the memory cannot be written")
         _checked(self._library.esper_policy_step(self._handle, self._step, advance))
@@ -235,12 +239,13 @@ class NativePolicy(ActorCritic):
         if batch is self._given_of():
             return self._given
         shape = batch.valid.shape
-        numbers = (_address(array, _DOUBLE, shape) for array in (batch.log_probs, batch.advantages, batch.returns))
+        parts = (batch.log_probs, batch.values, batch.advantages, batch.returns)
+        numbers = (_address(array, _DOUBLE, shape) for array in parts)
         masks_at = memory_at = None
         if batch.masks is not None:
             masks_at = _address(batch.masks, _BOOL, (*shape, self._decisions, self._widest))
         if batch.memory is not None:
-            memory_at = _address(batch.memory, _FLOAT, (2, shape[1], self.shape.hidden))
+            memory_at = _address(batch.memory, _FLOAT, (2, shape[1], self.shape.memory_width))
         self._given = _Arrays(
             *shape,
             _address(batch.observations, _FLOAT, (*shape, self.shape.observation_width)),
@@ -263,7 +268,7 @@ def known_answer(library: ctypes.CDLL) -> str:
         policy._flat[0] = _numbers(policy._flat.shape[1:])
         policy.changed()
         observations = _numbers((*size, shape.observation_width), 3.0)
-        memory = _numbers((2, size[1], shape.hidden))
+        memory = _numbers((2, size[1], shape.memory_width))
         masks = _numbers((*size, policy._decisions, policy._widest)) < 0.2
         uniforms = _numbers((size[1], policy._decisions)).astype(np.float64) + 0.5
         source = None if shape.dimensions else _Fixed(masks[0], shape.head_sizes)

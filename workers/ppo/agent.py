@@ -9,6 +9,7 @@ diagnostics = agent.finish_episode(episode)
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -20,8 +21,10 @@ from esper_ab.contracts.settings import Arithmetic, PolicySettings, PPOSettings,
 from workers.actor_critic import Batch, Shape
 from workers.arrays import Bools, Floats, Floats32, all_finite, all_true
 from workers.environments import Controller, Cut, Decisions, Masks, Seen
+from workers.ppo.frames import FrameStack
 from workers.ppo.making import policy_of
 from workers.ppo.normalise import ObservationNormaliser, ReturnNormaliser, normalise_advantages
+from workers.ppo.rewards import RewardScale
 from workers.ppo.rollout import Rollout, RolloutBuffer, cut_sequences, gae, of_steps
 from workers.ppo.update import ppo_update, rule_of
 
@@ -43,6 +46,35 @@ class AgentSpec(Settings, frozen=True, kw_only=True):
 msgspec.json.Decoder(AgentSpec)  # built now, in one thread: tests/house/test_decoders.py
 
 
+def shape_of(spec: AgentSpec) -> Shape:
+    """Return the network of an agent."""
+    policy = spec.policy
+    return Shape(
+        observation_width=spec.observation_width * policy.frame_stack,
+        head_sizes=spec.head_sizes,
+        dimensions=0 if spec.head_sizes else len(spec.head_names),
+        hidden=policy.hidden,
+        memory=policy.memory,
+        activation=policy.activation,
+        layer_norm=policy.layer_norm,
+        trunk=policy.trunk,
+        init=policy.init,
+        actor_gain=policy.actor_gain,
+        critic_gain=policy.critic_gain,
+        log_std=policy.log_std,
+        first_bias=spec.first_bias,
+    )
+
+
+@dataclass
+class _Kept:
+    """What environments that continue take into the next rollout."""
+
+    envs: Bools  # [E] that continue
+    memory: Floats32  # [2, E, memory_width], 0 for the others
+    frames: Floats32 | None  # [E, stacked width]; None without frame stacking
+
+
 class PPOAgent(Controller[Seen]):
     """A policy, its normalisers, its optimiser, and the rollout in progress.
 
@@ -55,26 +87,25 @@ class PPOAgent(Controller[Seen]):
         self.spec = spec
         self.frozen = False
         self.greedy = False
-        shape = Shape(
-            observation_width=spec.observation_width,
-            head_sizes=spec.head_sizes,
-            dimensions=0 if spec.head_sizes else len(spec.head_names),
-            hidden=spec.policy.hidden,
-            memory=spec.policy.memory,
-            first_bias=spec.first_bias,
-        )
+        shape = shape_of(spec)
         self.policy = policy_of(shape, spec.rng / "policy-init", arithmetic)
-        self.observations = ObservationNormaliser(spec.observation_width, std_floor=spec.observation_std_floor)
-        self.returns = ReturnNormaliser()
+        self.observations = ObservationNormaliser(
+            shape.observation_width, std_floor=spec.observation_std_floor, clip=spec.policy.observation_clip
+        )
+        self.returns = ReturnNormaliser("running" if spec.ppo.normalise_returns else "reward")
+        self.rewards = RewardScale(spec.ppo)
+        self._frames = FrameStack(spec.policy.frame_stack)
         self._buffer = RolloutBuffer()
-        self._kept: Floats32 | None = None  # memory of environments that continue in the next rollout
+        self._kept: _Kept | None = None
 
     def begin_episode(self, n_envs: int) -> None:
         """Clear the memory, except for environments that continue, and drop steps that were not learnt from."""
         if self.frozen or self._kept is None:
             self._memory = self.policy.initial_memory(n_envs)
+            self._frames.begin(n_envs)
         else:
-            self._memory = self._kept
+            self._memory = self._kept.memory
+            self._frames.begin(n_envs, self._kept.frames, self._kept.envs)
             self._kept = None
         self._first = self._memory.copy()
         self._alive = all_true(n_envs)
@@ -82,9 +113,11 @@ class PPOAgent(Controller[Seen]):
         self._buffer = RolloutBuffer()
 
     def forget(self, envs: Bools) -> None:
-        """Clear the memory kept for the next rollout in the environments `envs` [E], whose episodes do not continue."""
+        """Clear what is kept for the next rollout in the environments `envs` [E], whose episodes do not continue."""
         if self._kept is not None:
-            self._kept[:, envs] = 0.0
+            self._kept.memory[:, envs] = 0.0
+            self._kept.envs = self._kept.envs & ~envs
+        self.rewards.forget(envs)
 
     def decide(self, view: Seen, uniforms: Floats) -> Decisions:
         """Return the result of `act` for the observation and masks of `view`."""
@@ -95,7 +128,7 @@ class PPOAgent(Controller[Seen]):
 
         Raises ValueError if an observation of a live environment is not finite.
         """
-        raw = self._known(observation)
+        raw = self._frames.push(self._known(observation))
         sampling_uniforms = None if greedy else uniforms
         decision = self.policy.decide(self._seen(raw), self._memory, masks, sampling_uniforms)
         if not self.frozen:
@@ -122,8 +155,10 @@ class PPOAgent(Controller[Seen]):
             self._live(alive_mask if cut is None else alive_mask | cut.restarted)
         if cut is not None:
             self._memory[:, cut.restarted] = 0.0
+            self._frames.restart(cut.restarted)
             if cut.goes_on.any() and not self.frozen:
-                self._kept = np.where(cut.goes_on[:, None], self._memory, np.float32(0.0))
+                memory = np.where(cut.goes_on[:, None], self._memory, np.float32(0.0))
+                self._kept = _Kept(cut.goes_on, memory, self._frames.rows)
 
     def finish_episode(self, episode: int) -> PPOUpdate:
         """Learn from the rollout: compute advantages (GAE), update the policy, then update the observation normaliser.
@@ -140,13 +175,15 @@ class PPOAgent(Controller[Seen]):
             raise ValueError(f"environments {np.flatnonzero(self._alive).tolist()} have not ended")
         settings = self.spec.ppo
         values = self.returns.denormalise(rollout.values)
-        rewards = rollout.rewards
+        rewards = self._changed_rewards(rollout)
         if rollout.truncated.any():
             bootstrap_values = self.returns.denormalise(rollout.bootstrap)
             rewards = rewards + np.where(rollout.truncated, settings.gamma * bootstrap_values, 0.0)
         advantages, returns = gae(rewards, values, rollout.dones, settings.gamma, settings.gae_lambda)
         self._move_return_normaliser(returns[rollout.valid])
         normalised_advantages, advantage_std = normalise_advantages(advantages, returns, rollout.valid)
+        if settings.normalise_advantages == "none":
+            normalised_advantages = advantages
         update = ppo_update(
             self.policy,
             self._batch(rollout, values, normalised_advantages, returns),
@@ -171,9 +208,12 @@ class PPOAgent(Controller[Seen]):
             **self.policy.state(),
             "observations": self.observations.state(),
             "returns": self.returns.moments.state(),
+            **self.rewards.state(),
         }
         if self._kept is not None:
-            state["memory"] = self._kept.copy()
+            state["memory"] = self._kept.memory.copy()
+            if self._kept.frames is not None:
+                state |= {"frames": self._kept.frames.copy(), "going_on": self._kept.envs.copy()}
         return state
 
     @classmethod
@@ -183,13 +223,24 @@ class PPOAgent(Controller[Seen]):
         agent.policy.load(state)
         agent.observations.load(state["observations"])
         agent.returns.moments.load(state["returns"])
+        agent.rewards.load(state)
         if "memory" in state:
-            agent._kept = np.asarray(state["memory"]).copy()
+            memory = np.asarray(state["memory"]).copy()
+            agent._kept = _Kept(all_true(memory.shape[1]), memory, None)
+        if "frames" in state:
+            agent._kept = _Kept(np.asarray(state["going_on"]).copy(), memory, np.asarray(state["frames"]).copy())
         return agent
 
     def _live(self, alive_mask: Bools) -> None:
         self._alive = alive_mask
         self._all_alive = bool(alive_mask.all())
+
+    def _changed_rewards(self, rollout: Rollout) -> Floats:
+        """Return the rewards [T, E] that the policy learns from."""
+        ended_mask = rollout.dones.copy()
+        if self._kept is not None:
+            ended_mask[-1] = ~self._kept.envs
+        return self.rewards.changed(rollout.rewards, ended_mask, rollout.valid)
 
     def _known(self, observation: Floats32) -> Floats32:
         """Return the observation, with zeros for environments that are done: a diverged host's values are arbitrary."""
@@ -213,7 +264,7 @@ class PPOAgent(Controller[Seen]):
         if not cut.truncated.any():
             return np.zeros(len(self._alive))
         known_observation = self._known(np.where(cut.truncated[:, None], cut.last, np.float32(0.0)))
-        return self.policy.values(self._seen(known_observation), self._memory)
+        return self.policy.values(self._seen(self._frames.after(known_observation)), self._memory)
 
     def _move_return_normaliser(self, returns: Floats) -> None:
         """Merge `returns` [N] into the normaliser; rescale the critic so that its values in reward units do not change.
@@ -221,6 +272,8 @@ class PPOAgent(Controller[Seen]):
         As long as all returns have been equal (std 0), the critic's output has no unit and is not rescaled. Otherwise
         the noise of an untrained critic would persist, multiplied by the unit of the reward.
         """
+        if self.returns.units == "reward":
+            return
         mean = self.returns.mean
         std = self.returns.std
         self.returns.moments.merge(returns[:, None])

@@ -5,19 +5,17 @@ are count-based (no decay) and in float64, so the order within a rollout cannot 
 agree.
 
 No constant here is in reward units. If all rewards are multiplied by a power of two, which floating point does exactly,
-normalised returns and advantages are therefore bit-identical.
+normalised returns and advantages are therefore bit-identical. Settings may leave each normalisation out.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workers.arrays import Bools, Floats, Floats32
-
-OBSERVATION_CLIP = 10.0
 
 
 class RunningMoments:
@@ -64,12 +62,16 @@ class RunningMoments:
 
 
 class ObservationNormaliser(RunningMoments):
-    """Computes (x - mean) / std, clipped to ±OBSERVATION_CLIP; with the initial mean 0 and std 1 it only clips."""
+    """Computes (x - mean) / std, clipped to ±`clip`; with the initial mean 0 and std 1 it only clips."""
+
+    def __init__(self, width: int, std_floor: float, clip: float) -> None:
+        super().__init__(width, std_floor)
+        self._clip = clip
 
     def normalise(self, observation: Floats32) -> Floats32:
         """Return raw observations [..., width] normalised as the policy sees them."""
         scaled_observation = (observation - self.mean) / self.std
-        return np.minimum(np.maximum(scaled_observation, -OBSERVATION_CLIP), OBSERVATION_CLIP).astype(np.float32)
+        return np.minimum(np.maximum(scaled_observation, -self._clip), self._clip).astype(np.float32)
 
 
 class ReturnNormaliser:
@@ -77,10 +79,13 @@ class ReturnNormaliser:
 
     Before the first merge, and as long as all returns have been equal, `std` is 0 and the scale is undefined. Every
     return then normalises to 0, and every critic value denormalises to the mean (0 before the first merge).
+
+    With `units` "reward", the critic's units are those of rewards, and nothing is converted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, units: Literal["running", "reward"] = "running") -> None:
         self.moments = RunningMoments(1, std_floor=0.0)
+        self.units = units
 
     @property
     def mean(self) -> float:
@@ -99,6 +104,8 @@ class ReturnNormaliser:
 
     def normalise(self, returns: Floats) -> Floats:
         """Convert from reward units to the critic's units."""
+        if self.units == "reward":
+            return returns
         std = self.std
         if std == 0.0:
             return np.zeros_like(returns)
@@ -106,6 +113,8 @@ class ReturnNormaliser:
 
     def denormalise(self, values: Floats) -> Floats:
         """Convert from the critic's units to reward units."""
+        if self.units == "reward":
+            return values
         return values * self.std + self.mean
 
 

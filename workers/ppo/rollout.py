@@ -20,7 +20,7 @@ from workers.environments import Cut, Decisions
 class Rollout:
     """T steps of E environments."""
 
-    raw: Floats32  # [T, E, width], observations before normalisation
+    raw: Floats32  # [T, E, width], observations before normalisation, stacked
     actions: Decisions  # [T, E, heads]
     masks: Bools | None  # [T, E, heads, widest head], all False: head unused; None: every choice was valid
     log_probs: Floats  # [T, E], joint, of the policy that took the action

@@ -7,6 +7,7 @@ Tensors share the memory of numpy's arrays.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,10 +25,10 @@ from workers.actor_critic import (
     Outputs,
     Shape,
     UpdateRule,
-    initial_weights,
 )
 from workers.arrays import Bools, Floats, Floats32, Ints, all_false, all_true, int_zeros
 from workers.environments import Decisions, Masks
+from workers.initial_weights import initial_weights
 from workers.ppo.distributions import (
     choice_weights,
     head_entropies,
@@ -42,11 +43,18 @@ from workers.ppo.distributions import (
 )
 
 ADAM_BETAS = (0.9, 0.999)
-ADAM_EPS = 1e-5
+
+
+class Features(NamedTuple):
+    """The features of the actor and of the critic, [T, B, hidden] each, the same ones with a shared trunk."""
+
+    actor: Tensor
+    critic: Tensor
+    memory: Tensor  # afterwards, [2, B, memory_width]
 
 
 class TorchPolicy(ActorCritic):
-    """Actor and critic on one trunk; initial weights depend only on `rng` and the sizes."""
+    """Actor and critic; initial weights depend only on `rng` and the shape."""
 
     def __init__(self, shape: Shape, rng: RngPath) -> None:
         super().__init__(shape)
@@ -57,6 +65,7 @@ class TorchPolicy(ActorCritic):
         self.squares = {name: np.zeros_like(weight) for name, weight in self.weights.items()}
         self._tensors = {name: weight.requires_grad_() for name, weight in initial_tensors.items()}
         sizes = torch.tensor(shape.head_sizes, dtype=torch.int64)
+        self._activation = torch.relu if shape.activation == "relu" else torch.tanh
         self._fitting = torch.arange(max(shape.head_sizes, default=0)) < sizes[:, None]  # masks of all choices
 
     @torch.inference_mode()
@@ -64,20 +73,20 @@ class TorchPolicy(ActorCritic):
         self, observations: Floats32, memory: Floats32, masks: Masks | None, uniforms: Floats | None
     ) -> Decision:
         """Decide as `ActorCritic` says."""
-        features, memory_after = self.features(torch.tensor(observations)[None], torch.tensor(memory))
-        memory[:] = memory_after.numpy()
+        features = self.features(torch.tensor(observations)[None], torch.tensor(memory))
+        memory[:] = features.memory.numpy()
         choose = self._choose_continuous if self.shape.dimensions else self._choose_discrete
-        actions, valid_masks, logits = choose(features[0], masks, uniforms)
+        actions, valid_masks, logits = choose(features.actor[0], masks, uniforms)
         log_probs, _ = self._measured(logits, torch.from_numpy(valid_masks), torch.from_numpy(actions))
-        values = self._values(features[0]).numpy()
+        values = self._values(features.critic[0]).numpy()
         shown_masks = None if masks is None or self.shape.dimensions else valid_masks
         return Decision(actions, shown_masks, log_probs.numpy(), values)
 
     @torch.inference_mode()
     def values(self, observations: Floats32, memory: Floats32) -> Floats:
         """Implement `ActorCritic.values`."""
-        features, _ = self.features(torch.tensor(observations)[None], torch.tensor(memory))
-        return self._values(features[0]).numpy()
+        features = self.features(torch.tensor(observations)[None], torch.tensor(memory))
+        return self._values(features.critic[0]).numpy()
 
     @torch.no_grad()
     def evaluate(self, batch: Batch) -> Outputs:
@@ -97,11 +106,11 @@ class TorchPolicy(ActorCritic):
             tensor.grad = grad
         norm = float(nn.utils.clip_grad_norm_(tensors, rule.max_grad_norm))
         if is_stepped := math.isfinite(norm):
-            self._move(rule.lr)
+            self._move(rule)
         return Learnt(**numbers, grad_norm=norm, stepped=is_stepped)
 
     @torch.no_grad()
-    def _move(self, lr: float) -> None:
+    def _move(self, rule: UpdateRule) -> None:
         """Move all weights against their gradients."""
         tensors = list(self._tensors.values())
         means = [torch.from_numpy(mean) for mean in self.means.values()]
@@ -119,9 +128,9 @@ class TorchPolicy(ActorCritic):
             amsgrad=False,
             beta1=ADAM_BETAS[0],
             beta2=ADAM_BETAS[1],
-            lr=lr,
+            lr=rule.lr,
             weight_decay=0.0,
-            eps=ADAM_EPS,
+            eps=rule.adam_eps,
             maximize=False,
         )
         self.steps += 1
@@ -135,7 +144,12 @@ class TorchPolicy(ActorCritic):
         ratio = log_ratio.exp()
         clipped_ratio = ratio.clamp(1.0 - rule.clip, 1.0 + rule.clip)
         policy_loss = -torch.minimum(ratio * advantages, clipped_ratio * advantages).mean()
-        value_loss = 0.5 * (values - batch["returns"][valid_mask]).square().mean()
+        squares = (values - batch["returns"][valid_mask]).square()
+        if rule.value_clip > 0.0:
+            values_before = batch["values"][valid_mask]
+            bounded_values = values_before + (values - values_before).clamp(-rule.value_clip, rule.value_clip)
+            squares = torch.maximum(squares, (bounded_values - batch["returns"][valid_mask]).square())
+        value_loss = 0.5 * squares.mean()
         entropy = entropies.sum(-1).mean()
         return dict(
             loss=policy_loss + rule.value_coef * value_loss - rule.entropy_coef * entropy,
@@ -146,15 +160,26 @@ class TorchPolicy(ActorCritic):
             ratio_max=ratio.detach().max(),
         )
 
-    def features(self, observations: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Return features [T, B, hidden] of observations [T, B, width], and the memory [2, B, hidden] after them."""
-        encoded_observations = torch.tanh(self._norm("encoder.1", self._linear("encoder.0", observations)))
+    def features(self, observations: Tensor, memory: Tensor) -> Features:
+        """Return features of observations [T, B, width], and the memory [2, B, memory_width] after them."""
+        if self.shape.trunk == "shared":
+            features, memory_after = self._trunk("", observations, memory)
+            return Features(features, features, memory_after)
+        actor_memory, critic_memory = memory.chunk(2, -1)
+        actor_features, actor_memory = self._trunk("", observations, actor_memory)
+        critic_features, critic_memory = self._trunk("critic_trunk.", observations, critic_memory)
+        return Features(actor_features, critic_features, torch.cat((actor_memory, critic_memory), -1))
+
+    def _trunk(self, prefix: str, observations: Tensor, memory: Tensor) -> tuple[Tensor, Tensor]:
+        encoded_observations = self._linear(f"{prefix}encoder.0", observations)
+        encoded_observations = self._activation(self._norm(f"{prefix}encoder.1", encoded_observations))
         if self.shape.memory == "none":
             return encoded_observations, memory
-        weights = [self._tensors[f"lstm.{name}_l0"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
-        state = memory[0][None], memory[1][None]
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        weights = [self._tensors[f"{prefix}lstm.{name}_l0"] for name in names]
+        state = memory[0][None].contiguous(), memory[1][None].contiguous()
         outputs, h, c = torch.lstm(encoded_observations, state, weights, True, 1, 0.0, False, False, False)
-        return self._norm("norm", outputs), torch.cat((h, c))
+        return self._norm(f"{prefix}norm", outputs), torch.cat((h, c))
 
     def logits(self, features: Tensor, actions: Tensor) -> Tensor:
         """Return logits of every head, [..., heads, widest head], given the actions taken [..., heads].
@@ -162,7 +187,7 @@ class TorchPolicy(ActorCritic):
         For continuous decisions, return means and logarithms of standard deviations, [..., dimensions, 2].
         """
         if self.shape.dimensions:
-            means = self._linear("actor.0.means", torch.tanh(self._linear("actor.0.inner", features)))
+            means = self._linear("actor.0.means", self._activation(self._linear("actor.0.inner", features)))
             return torch.stack((means, self._tensors["actor.0.log_std"].expand_as(means)), -1)
         groups = [self._group(group, features, actions) for group in range(len(self.shape.groups))]
         return pad_heads(torch.cat(groups, -1), self.shape.head_sizes)
@@ -173,10 +198,12 @@ class TorchPolicy(ActorCritic):
         memory = batch.get("memory")
         if memory is None:
             memory = torch.from_numpy(self.initial_memory(valid_mask.shape[1]))
-        features = self.features(batch["observations"], memory)[0][valid_mask]
+        features = self.features(batch["observations"], memory)
+        actor_features = features.actor[valid_mask]
+        critic_features = actor_features if self.shape.trunk == "shared" else features.critic[valid_mask]
         masks = batch["masks"][valid_mask] if "masks" in batch else self._fitting
         actions = batch["actions"][valid_mask]
-        return *self._measured(self.logits(features, actions), masks, actions), self._values(features)
+        return *self._measured(self.logits(actor_features, actions), masks, actions), self._values(critic_features)
 
     def _measured(self, logits: Tensor, masks: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
         """Return log-probabilities [N] of actions and entropies [N, heads], float64."""
@@ -230,15 +257,17 @@ class TorchPolicy(ActorCritic):
         for head in range(conditioning):
             embeddings = self._tensors[f"actor.{group}.choices.{head}.weight"]
             inner_features = inner_features + torch.embedding(embeddings, actions[..., head])
-        return self._linear(f"actor.{group}.logits", torch.tanh(inner_features))
+        return self._linear(f"actor.{group}.logits", self._activation(inner_features))
 
     def _values(self, features: Tensor) -> Tensor:
-        return self._linear("value_out", torch.tanh(self._linear("critic.0", features))).squeeze(-1).double()
+        return self._linear("value_out", self._activation(self._linear("critic.0", features))).squeeze(-1).double()
 
     def _linear(self, name: str, x: Tensor) -> Tensor:
         return functional.linear(x, self._tensors[f"{name}.weight"], self._tensors[f"{name}.bias"])
 
     def _norm(self, name: str, x: Tensor) -> Tensor:
+        if not self.shape.layer_norm:
+            return x
         weight = self._tensors[f"{name}.weight"]
         bias = self._tensors[f"{name}.bias"]
         return functional.layer_norm(x, weight.shape, weight, bias)

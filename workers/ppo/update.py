@@ -6,6 +6,7 @@ The update stops before, not after, a step that would start beyond the target KL
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -15,6 +16,7 @@ from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
 from workers.actor_critic import ActorCritic, Batch, Learnt, UpdateRule
 from workers.arrays import Floats, Ints
+from workers.ppo.normalise import normalise_advantages
 
 _MIN_VARIANCE = 1e-8  # of returns in the critic's units, in which all returns so far have variance 1
 
@@ -33,6 +35,8 @@ def rule_of(settings: PPOSettings, episode: int, planned_episodes: int) -> Updat
         target_kl=settings.target_kl,
         lr=settings.lr * (1.0 - (1.0 - settings.lr_end) * progress),
         entropy_coef=settings.entropy_coef + (settings.entropy_coef_end - settings.entropy_coef) * progress,
+        value_clip=settings.value_clip,
+        adam_eps=settings.adam_eps,
     )
 
 
@@ -48,7 +52,10 @@ def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: U
     epochs_done = 0
     stopped_by_kl = False
     for sequences, last_of_epoch in _minibatches(batch, settings, rng):
-        learning_step = policy.learn(batch, sequences, rule)
+        minibatch = batch
+        if settings.normalise_advantages == "minibatch":
+            minibatch = _with_normalised_advantages(batch, sequences)
+        learning_step = policy.learn(minibatch, sequences, rule)
         learning_steps.append(learning_step)
         stopped_by_kl = learning_step.kl > rule.target_kl
         if not learning_step.stepped:
@@ -110,6 +117,13 @@ def _minibatches(batch: Batch, settings: PPOSettings, rng: RngPath) -> Iterator[
         order = (rng / epoch).generator().permutation(living_columns)
         for index, envs in enumerate(np.array_split(order, parts)):
             yield envs, index == parts - 1
+
+
+def _with_normalised_advantages(batch: Batch, sequences: Ints) -> Batch:
+    """Return the batch with advantages of mean 0 and SD 1 over the valid steps of some sequences."""
+    chosen_mask = np.zeros_like(batch.valid)
+    chosen_mask[:, sequences] = batch.valid[:, sequences]
+    return replace(batch, advantages=normalise_advantages(batch.advantages, batch.advantages, chosen_mask)[0])
 
 
 def _explained_variance(batch: Batch) -> float | None:

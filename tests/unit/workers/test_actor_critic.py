@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from esper_ab.contracts.rng import RngPath
-from workers.actor_critic import Shape, initial_weights, orthogonal
+from workers.actor_critic import Shape
+from workers.initial_weights import initial_weights, orthogonal
 from workers.ppo.torch_policy import TorchPolicy
 
 SIZES = (6, 3, 7, 5)

@@ -14,7 +14,7 @@ constexpr std::int64_t LARGEST = 1 << 24;  // of a width, so that no product of 
 
 bool sound(const EsperPolicySizes& of) {
     const auto fits = [](std::int32_t size) { return size >= 1 && size <= LARGEST; };
-    if (!fits(of.width) || !fits(of.hidden)) return false;
+    if (!fits(of.width) || !fits(of.hidden) || of.trunks < 1 || of.trunks > 2) return false;
     if (of.n_heads == 0) return fits(of.dimensions);
     return fits(of.n_heads) && of.dimensions == 0 && std::all_of(of.sizes, of.sizes + of.n_heads, fits);
 }
@@ -36,12 +36,16 @@ bool plan(EsperPolicy& policy, const EsperPolicyArrays& of, const std::int64_t* 
     return policy.plan.valid > 0;
 }
 
-void copy_in(const float* from, Size rows, Size width, Rows& to) {
-    for (Size r = 0; r < rows; r++) std::copy_n(from + r * width, width, to.row(r));
-}
-
-void copy_out(const Rows& from, Size rows, Size width, float* to) {
-    for (Size r = 0; r < rows; r++) std::copy_n(from.row(r), width, to + r * width);
+// Memory [2][rows][trunks][hidden]: calls `copy` with the address of a row's h or c, and its place in a trunk.
+template <class Copy> void each_memory(Network& network, Size rows, float* memory, bool before, Copy&& copy) {
+    for (Size part = 0; part < 2; part++)
+        for (Size r = 0; r < rows; r++)
+            for (Trunk& of : network.trunks) {
+                Rows& h = before ? of.h_before : of.h;
+                Rows& c = before ? of.cell.before : of.cell.c;
+                copy(memory, (part == 0 ? h : c).row(r));
+                memory += network.hidden;
+            }
 }
 
 void choose_head(
@@ -109,20 +113,24 @@ void esper_policy_changed(EsperPolicy* policy) { policy->network.pack(); }
 std::int32_t esper_policy_step(EsperPolicy* policy, const EsperPolicyStep* step, std::int32_t advance) {
     return guarded([&] {
         Network& network = policy->network;
-        const Size rows = step->rows, width = network.hidden;
+        const Size rows = step->rows, width = network.width, hidden = network.hidden;
         if (rows < 1 || rows > LARGEST || (network.lstm && step->memory == nullptr)) return false;
         policy->chosen = network.decisions();  // no step is open
         policy->plan.one_step(rows);
         network.fit(policy->plan);
         policy->actions.assign(rows * network.heads(), 0);
-        copy_in(step->seen, rows, network.width, network.seen);
-        Rows *before[] = {&network.h_before, &network.cell.before}, *after[] = {&network.h, &network.cell.c};
-        for (Size i = 0; network.lstm && i < 2; i++) copy_in(step->memory + i * rows * width, rows, width, *before[i]);
-        network.trunk(policy->plan);
+        for (Size r = 0; r < rows; r++) std::copy_n(step->seen + r * width, width, network.seen.row(r));
+        if (network.lstm)
+            each_memory(network, rows, step->memory, true, [=](const float* from, float* to) {
+                std::copy_n(from, hidden, to);
+            });
+        network.features(policy->plan);
         network.branch(network.critic(), rows, nullptr);
         for (Size r = 0; r < rows; r++) step->values[r] = double(network.critic().out.row(r)[0]);
-        for (Size i = 0; network.lstm && advance != 0 && i < 2; i++)
-            copy_out(*after[i], rows, width, step->memory + i * rows * width);
+        if (network.lstm && advance != 0)
+            each_memory(network, rows, step->memory, false, [=](float* to, const float* from) {
+                std::copy_n(from, hidden, to);
+            });
         policy->chosen = 0;
         return true;
     });
@@ -177,7 +185,8 @@ std::int32_t esper_policy_learn(
     const EsperPolicyRule* rule, std::int64_t updates, EsperPolicyLearnt* learnt
 ) {
     return guarded([&] {
-        if (arrays->log_probs == nullptr || arrays->advantages == nullptr || arrays->returns == nullptr) return false;
+        for (const double* numbers : {arrays->log_probs, arrays->values, arrays->advantages, arrays->returns})
+            if (numbers == nullptr) return false;
         if (updates < 0 || !plan(*policy, *arrays, sequences, count)) return false;
         policy->forward(*arrays);
         *learnt = policy->lose(*arrays, *rule);

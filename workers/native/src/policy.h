@@ -24,7 +24,7 @@ private:
     std::vector<Size> lengths_, order_;
 };
 
-// A hidden tanh layer and a linear layer, whose outputs are logits of `heads` heads, means or values.
+// A hidden layer and a linear layer, whose outputs are logits of `heads` heads, means or values.
 struct Branch {
     Linear inner, outer;
     Size first = 0, heads = 0;
@@ -32,37 +32,60 @@ struct Branch {
     Rows hidden = {}, out = {};     // of the last forward pass; backward needs the gradient in `out`
 };
 
+// From observations to features: a hidden layer and, with memory, an LSTM; a layer norm in and after them, or none.
+class Trunk {
+public:
+    Trunk(Size& at, const EsperPolicySizes& sizes);  // parameters from `at` on, which moves behind them
+    void pack(const float* values);
+    void fit(const Plan& plan);
+    // Inputs: rows of `seen` and, at the first step, `h_before` and `cell.before`.
+    void forward(const Plan& plan, const Rows& seen);
+    void backward(const Plan& plan, const Rows& seen, float* gradient);  // uses `g_features`; adds to `gradient`
+
+    Rows features, g_features, h_before, h;
+    Cell cell;
+
+private:
+    void remember(const Plan& plan);
+    void back_through_time(const Plan& plan, float* gradient);
+
+    Size hidden_;
+    bool lstm_, norms_;
+    Activation activation_;
+    Linear encoder_, inputs_, recurrent_;
+    LayerNorm first_norm_, second_norm_;
+    Rows first_normed_, encoded_, second_normed_, g_later_;
+};
+
 class Network {
 public:
     Network(const EsperPolicySizes& sizes, const EsperPolicyMemory& memory);
     void pack();
     void fit(const Plan& plan);
-    void trunk(const Plan& plan);  // input: rows of `seen` and, at the first step, `h_before` and `cell.before`
+    void features(const Plan& plan);  // of all trunks, from `seen`
     void branch(Branch& of, Size rows, const std::int64_t* actions);
     void backward(const Plan& plan, const std::int64_t* actions);  // adds to `gradient`
 
     Size width, hidden, dimensions;
     bool lstm;
+    Activation activation;
     std::vector<Size> sizes, starts;  // choices per head; offset of its logits within its group
     Size widest = 0, log_std = 0;  // most choices of a head; offset of the parameter
     EsperPolicyMemory memory;      // `count` is the required size
+    std::vector<Trunk> trunks;     // the actor's first, the critic's last
     std::vector<Branch> branches;  // groups of heads, or means; last the critic
     std::vector<float> gradient;
-    Rows seen, features, h_before, h;
-    Cell cell;
+    Rows seen;
     Branch& critic() { return branches.back(); }
+    Trunk& trunk_of(const Branch& of) { return &of == &branches.back() ? trunks.back() : trunks.front(); }
     Size heads() const { return Size(sizes.size()); }
     Size decisions() const { return heads() + dimensions; }
     double log_deviation(Size i) const { return double(memory.values[log_std + i]); }
 
 private:
-    void remember(const Plan& plan);
-    void back_through_time(const Plan& plan);
     void add_branch(Size& at, Size outputs, Size first, Size heads);
 
-    Linear encoder_, inputs_, recurrent_;
-    LayerNorm first_norm_, second_norm_;
-    Rows first_normed_, encoded_, second_normed_, g_features_, g_branch_, g_later_;
+    Rows g_branch_;
 };
 
 }  // namespace esper::policy

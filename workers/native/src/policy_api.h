@@ -6,9 +6,10 @@
 
 extern "C" {
 
-// Either heads with `sizes` choices or, with n_heads 0, `dimensions` of a continuous decision.
+// Either heads with `sizes` choices or, with n_heads 0, `dimensions` of a continuous decision. `trunks`: 1, or 2 if the
+// critic has its own. `lstm`, `norms` and `relu` (else tanh) are flags.
 struct EsperPolicySizes {
-    std::int32_t width, hidden, lstm, dimensions, n_heads;
+    std::int32_t width, hidden, lstm, trunks, norms, relu, dimensions, n_heads;
     const std::int32_t* sizes;  // [n_heads]
 };
 
@@ -23,7 +24,7 @@ struct EsperPolicyMemory {
 struct EsperPolicyStep {
     std::int64_t rows;
     const float* seen;           // [rows][width]
-    float* memory;               // [2][rows][hidden], h and c; without LSTM null
+    float* memory;               // [2][rows][trunks][hidden], h and c; without LSTM null
     const double* uniforms;      // [rows][n_heads or dimensions], or null: the most probable
     void* actions;               // written, [rows][n_heads] int64 or [rows][dimensions] double
     double *log_probs, *values;  // written, [rows]
@@ -36,13 +37,14 @@ struct EsperPolicyArrays {
     const float* observations;  // [width]
     const void* actions;        // [n_heads] int64, or [dimensions] double
     const std::uint8_t* masks;  // [n_heads][most choices of a head], or null: every choice is valid
-    const double *log_probs, *advantages, *returns;  // may be null in `esper_policy_evaluate`
+    const double *log_probs, *values, *advantages, *returns;  // may be null in `esper_policy_evaluate`
     const std::uint8_t* valid;
-    const float* memory;  // [2][sequences][hidden], or null: empty
+    const float* memory;  // [2][sequences][trunks][hidden], or null: empty
 };
 
 struct EsperPolicyRule {
-    double clip, value_coef, entropy_coef, target_kl, max_grad_norm, lr;
+    double clip, value_clip;  // value_clip 0: the value loss is not clipped
+    double value_coef, entropy_coef, target_kl, max_grad_norm, lr, adam_eps;
 };
 
 enum EsperPolicyEnd : std::int32_t { ESPER_STEPPED, ESPER_BEYOND_KL, ESPER_NOT_FINITE };

@@ -34,14 +34,15 @@ void pack_row(const float* from, Size width, Vectors& to) {
 
 }  // namespace
 
-void squash(Size rows, Rows& x) {
-    for (float* at = x.row(0); at < x.row(rows); at += LANES) store(at, hyperbolic_tangent(load(at)));
+void Activation::forward(Size rows, Rows& x) const {
+    for (float* at = x.row(0); at < x.row(rows); at += LANES)
+        store(at, relu ? rectified(load(at)) : hyperbolic_tangent(load(at)));
 }
 
-void unsquash(Size rows, const Rows& y, Rows& g) {
+void Activation::backward(Size rows, const Rows& y, Rows& g) const {
     for (Size i = 0; i < rows * y.stride(); i += LANES) {
-        const Vec t = load(y.row(0) + i);
-        store(g.row(0) + i, load(g.row(0) + i) * fma(-t, t, splat(1.0f)));
+        const Vec t = load(y.row(0) + i), of = load(g.row(0) + i);
+        store(g.row(0) + i, relu ? pick(t <= Vec{}, Vec{}, of) : of * fma(-t, t, splat(1.0f)));
     }
 }
 

@@ -54,10 +54,18 @@ struct Linear {
     Vectors along = {}, back = {}, starts = {};
 };
 
-// Replaces x by tanh x.
-void squash(Size rows, Rows& x);
-// Replaces g, the gradient of y = tanh x, by that of x.
-void unsquash(Size rows, const Rows& y, Rows& g);
+// Offsets of parameters, in the order in which they are asked for.
+inline Size place(Size& at, Size count) { return (at += count) - count; }
+inline Linear linear(Size& at, Size in, Size out) { return {in, out, 1, place(at, in * out), place(at, out)}; }
+
+// The function of hidden layers: tanh, or max(0, x).
+struct Activation {
+    bool relu = false;
+
+    void forward(Size rows, Rows& x) const;  // replaces x
+    // Replaces g, the gradient of the output y, by that of the input.
+    void backward(Size rows, const Rows& y, Rows& g) const;
+};
 
 // Layer norm over a row's `width` numbers (Ba et al. 2016, arXiv:1607.06450), with torch's eps.
 struct LayerNorm {

@@ -22,6 +22,22 @@ double sum_of_squares(const std::vector<float>& x) {
     return sum;
 }
 
+// The error of a value whose square counts, and whether the value has a part in it. With a clip it is the larger of two
+// errors: that of the value, and that of a value which moves by `value_clip` at most from what it was when acting.
+struct ValueError {
+    double error;
+    bool flows;
+};
+
+ValueError value_error(double value, double before, double target, const EsperPolicyRule& rule) {
+    const double error = value - target, move = value - before;
+    if (!(rule.value_clip > 0.0)) return {error, true};
+    const double bounded = move < -rule.value_clip ? -rule.value_clip : move > rule.value_clip ? rule.value_clip : move;
+    const double clipped = before + bounded - target;
+    if (error * error >= clipped * clipped) return {error, true};
+    return {clipped, bounded == move || move != move};
+}
+
 }  // namespace
 
 void EsperPolicy::forward(const EsperPolicyArrays& arrays) {
@@ -36,13 +52,15 @@ void EsperPolicy::forward(const EsperPolicyArrays& arrays) {
         const std::int64_t* taken = (const std::int64_t*)arrays.actions + source * heads;
         if (plan.counts[row]) std::copy(taken, taken + heads, actions.begin() + row * heads);
     }
+    const Size trunks = Size(network.trunks.size());
     for (Size i = 0; network.lstm && i < plan.count(0); i++)
-        for (Size part = 0; part < 2; part++) {
-            const Size from = (part * arrays.sequences + plan.source[i]) * hidden;
-            float* to = (part == 0 ? network.h_before : network.cell.before).row(i);
+        for (Size k = 0; k < 2 * trunks; k++) {  // h of every trunk, then c
+            Trunk& of = network.trunks[k % trunks];
+            const Size from = ((k / trunks * arrays.sequences + plan.source[i]) * trunks + k % trunks) * hidden;
+            float* to = (k < trunks ? of.h_before : of.cell.before).row(i);
             for (Size j = 0; j < hidden; j++) to[j] = arrays.memory == nullptr ? 0.0f : arrays.memory[from + j];
         }
-    network.trunk(plan);
+    network.features(plan);
     for (Branch& of : network.branches) network.branch(of, plan.rows, actions.data());
 }
 
@@ -100,15 +118,15 @@ EsperPolicyLearnt EsperPolicy::lose(const EsperPolicyArrays& arrays, const Esper
         const double ratio = exponential(log_ratio), clipped = ratio < low ? low : ratio > high ? high : ratio;
         const double free = ratio * arrays.advantages[source], bound = clipped * arrays.advantages[source];
         float* value = network.critic().out.row(row);
-        const double error = double(*value) - arrays.returns[source];
+        const ValueError of_value = value_error(double(*value), arrays.values[source], arrays.returns[source], rule);
         learnt.policy_loss -= (bound < free ? bound : free) * part;
-        learnt.value_loss += 0.5 * (error * error) * part;
+        learnt.value_loss += 0.5 * (of_value.error * of_value.error) * part;
         learnt.kl += (ratio - 1.0 - log_ratio) * part;
         if (ratio - 1.0 > rule.clip || 1.0 - ratio > rule.clip) learnt.clip_fraction += part;
         if (!(ratio <= learnt.ratio_max)) learnt.ratio_max = ratio;
         const bool flows = free < bound || clipped == ratio || ratio != ratio;
         back(row, arrays, flows ? -free * part : 0.0, -rule.entropy_coef * part);
-        *value = float(rule.value_coef * error * part);
+        *value = of_value.flows ? float(rule.value_coef * of_value.error * part) : 0.0f;
     }
     network.gradient.assign(padded(network.memory.count), 0.0f);
     for (Size i = 0; i < network.dimensions; i++) network.gradient[network.log_std + i] = float(of_log_std[i]);
@@ -116,12 +134,12 @@ EsperPolicyLearnt EsperPolicy::lose(const EsperPolicyArrays& arrays, const Esper
 }
 
 double EsperPolicy::move(const EsperPolicyRule& rule, std::int64_t updates) {
-    constexpr double BETA_1 = 0.9, BETA_2 = 0.999, EPS = 1e-5;
+    constexpr double BETA_1 = 0.9, BETA_2 = 0.999;
     const auto bias = [&](double beta) { return 1.0 - exponential(double(updates + 1) * logarithm(beta)); };
     const double norm = __builtin_sqrt(sum_of_squares(network.gradient)), shrunk = rule.max_grad_norm / (norm + 1e-6);
     if (!(norm - norm == 0.0)) return norm;
     const Vec factor = splat(shrunk < 1.0 ? float(shrunk) : 1.0f), decay = splat(float(BETA_2));
-    const Vec part_1 = splat(float(1.0 - BETA_1)), part_2 = splat(float(1.0 - BETA_2)), eps = splat(float(EPS));
+    const Vec part_1 = splat(float(1.0 - BETA_1)), part_2 = splat(float(1.0 - BETA_2)), eps = splat(float(rule.adam_eps));
     const Vec scale = splat(float(1.0 / __builtin_sqrt(bias(BETA_2)))), rate = splat(float(-rule.lr / bias(BETA_1)));
     for (Size i = 0; i < network.memory.count; i += LANES) {
         const EsperPolicyMemory& to = network.memory;

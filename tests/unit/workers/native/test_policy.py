@@ -32,7 +32,7 @@ from esper_ab.contracts.rng import RngPath
 from workers.actor_critic import Batch, Shape
 from workers.native import build, library
 from workers.native.policy import NativePolicy, _Step
-from workers.ppo.torch_policy import ADAM_BETAS, ADAM_EPS
+from workers.ppo.torch_policy import ADAM_BETAS
 
 pytestmark = needs_library
 _HEADS = Shape(observation_width=3, hidden=8, head_sizes=(3, 2))
@@ -106,7 +106,7 @@ def test_parameters_after_two_updates_equal_torch(case: Case) -> None:
             assert relative_error(mean, wide_policy.means[name], largest_mean) < CLOSE, name
             assert relative_error(square, wide_policy.squares[name], largest_square) < 2 * CLOSE, name
             expected_weight = weights_before[name] - RULE.lr * mean / first_correction / (
-                np.sqrt(square / second_correction) + ADAM_EPS
+                np.sqrt(square / second_correction) + RULE.adam_eps
             )
             np.testing.assert_allclose(weight, expected_weight, rtol=2e-7, atol=CLOSE * RULE.lr)
         write(wide_policy, policy)

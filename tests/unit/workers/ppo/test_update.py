@@ -14,7 +14,7 @@ from esper_ab.contracts.records import PPOUpdate
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
 from workers.actor_critic import ActorCritic, Batch, Shape, UpdateRule
-from workers.ppo.torch_policy import ADAM_EPS, TorchPolicy
+from workers.ppo.torch_policy import TorchPolicy
 from workers.ppo.update import ppo_update, rule_of
 
 SIZES = (3, 2, 4)
@@ -139,7 +139,7 @@ def test_learning_equals_adam_with_clipped_gradients(max_norm: float):
     sequences = np.array([0, 3, 1])
     for _ in range(3):
         parameters = [nn.Parameter(torch.from_numpy(weight.copy())) for weight in policy.weights.values()]
-        twin = torch.optim.Adam(parameters, lr=rule.lr, eps=ADAM_EPS, fused=True)
+        twin = torch.optim.Adam(parameters, lr=rule.lr, eps=rule.adam_eps, fused=True)
         if policy.steps:
             state = policy.state()["optimiser"]["state"]
             moments = {i: {k: torch.from_numpy(v.copy()) for k, v in state[i].items()} for i in state}
@@ -163,11 +163,12 @@ def test_features_of_single_steps_equal_those_of_a_sequence():
     memory = torch.zeros(2, ENVS, HIDDEN)
     observations = torch.randn(STEPS, ENVS, WIDTH, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
-        whole, memory_after = policy.features(observations, memory)
+        whole = policy.features(observations, memory)
         for step, observation in enumerate(observations):
-            features, memory = policy.features(observation[None], memory)
-            torch.testing.assert_close(features[0], whole[step], rtol=0, atol=1e-5)
-    torch.testing.assert_close(memory, memory_after)
+            features = policy.features(observation[None], memory)
+            memory = features.memory
+            torch.testing.assert_close(features.actor[0], whole.actor[step], rtol=0, atol=1e-5)
+    torch.testing.assert_close(memory, whole.memory)
 
 
 def test_computing_values_does_not_change_the_memory():
@@ -195,8 +196,8 @@ def test_the_reported_use_of_heads_equals_a_plain_computation():
     batch = random_batch(1)
     batch.masks[:, :, 1, 1:] = False  # the second head never has more than one valid choice
     with torch.no_grad():
-        features, _ = policy.features(torch.from_numpy(batch.observations), torch.zeros(2, batch.valid.shape[1], 8))
-        logits = policy.logits(features, torch.from_numpy(batch.actions)).double()
+        features = policy.features(torch.from_numpy(batch.observations), torch.zeros(2, batch.valid.shape[1], 8))
+        logits = policy.logits(features.actor, torch.from_numpy(batch.actions)).double()
     heads = update(policy, batch).heads.values()
     assert len(heads) == len(SIZES)
     for head, use in enumerate(heads):
