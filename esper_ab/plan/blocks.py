@@ -29,7 +29,7 @@ from esper_ab.plan.trainer_code import order_of
 from esper_ab.settings.differences import differences
 from esper_ab.settings.experiment import Group, ResolvedExperiment
 from esper_ab.settings.outcome_range import worst_outcome
-from esper_ab.settings.schema import EXPERIMENT_FIELDS
+from esper_ab.settings.schema import EXPERIMENT_FIELDS, GROUP_FIELDS, leave_out_later
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 
 LaneSet = tuple[Lane, ...]  # the lanes of one block, by position
@@ -172,9 +172,9 @@ def digest_of(experiment: ResolvedExperiment, machine: Machine) -> str:
     """
     groups = tuple(sorted(experiment.groups, key=lambda group: group.name))
     nameless_experiment = msgspec.to_builtins(msgspec.structs.replace(experiment, name="", groups=groups))
-    for key, field in EXPERIMENT_FIELDS.items():
-        if field.spec.later and nameless_experiment[key] == field.default:
-            del nameless_experiment[key]
+    leave_out_later(nameless_experiment, EXPERIMENT_FIELDS)
+    for group in nameless_experiment["groups"]:
+        leave_out_later(group["settings"], GROUP_FIELDS)
     sources = {reward.reference: reward.sha256 for reward in machine.user_rewards}
     if machine.trainer is not None:
         sources[experiment.trainer] = machine.trainer.sha256

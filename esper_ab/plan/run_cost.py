@@ -39,7 +39,7 @@ def policy_bytes(experiment: ResolvedExperiment) -> int:
             policy = group.settings.policy
             matrices = _MATRICES
             if policy.memory == "lstm":
-                matrices += _LSTM_MATRICES
+                matrices += _LSTM_MATRICES * (2 if policy.trunk == "separate" else 1)
             largest_size = max(largest_size, matrices * policy.hidden**2)
     return _POLICY_COPIES * FLOAT_BYTES * largest_size
 
@@ -47,11 +47,10 @@ def policy_bytes(experiment: ResolvedExperiment) -> int:
 def observation_bytes(experiment: ResolvedExperiment, task: TaskFacts, rollout: int, other_copies: int = 0) -> int:
     """Return the bytes of the copies that a worker keeps of the observations of a rollout of `rollout` steps.
 
-    `other_copies`: copies beside those that policies learn from.
+    `other_copies`: copies of single observations, beside the stacks of them that policies learn from.
     """
-    copies = other_copies
-    if any(group.settings.has_policy for group in experiment.groups):
-        copies += _COPIES
+    frames = [group.settings.policy.frame_stack for group in experiment.groups if group.settings.has_policy]
+    copies = other_copies + _COPIES * max(frames, default=0)
     return copies * rollout * experiment.n_envs * task.observation_width * FLOAT_BYTES
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +57,18 @@ DECLARED = (PARAM, TRAINER)  # prefixes of keys that users' code declares
 GROUP_FIELDS = {field.key: field for field in _fields(GroupSettings, is_of_group=True)}
 EXPERIMENT_FIELDS = {field.key: field for field in _fields(AskedExperiment, is_of_group=False) if field.key != "groups"}
 FIELDS = {key: field for key, field in GROUP_FIELDS.items() if f"{key}." not in DECLARED} | EXPERIMENT_FIELDS
+
+
+def leave_out_later(table: dict[str, Any], fields: Mapping[str, Field]) -> None:
+    """Delete from `table` the settings that older versions lack, by dotted key in `fields`, if they have their defaults.
+
+    The values of `table` are settings and sections of settings.
+    """
+    for key, field in fields.items():
+        section, dot, name = key.rpartition(".")
+        settings = table[section] if dot else table
+        if field.spec.later and settings[name] == field.default:
+            del settings[name]
 
 
 def refuse_unknown(subject: str, name: str, known_names: Collection[str], origin: str = "") -> None:

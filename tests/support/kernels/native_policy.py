@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import strategies as st
 
 from esper_ab.contracts.rng import RngPath
@@ -24,8 +25,12 @@ RULE = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.01, max_grad_norm=0.5
 class WidePolicy(TorchPolicy):
     """The torch policy with observations, weights and results in float64."""
 
+    kink_distance = np.inf  # smallest input of a ReLU, without its sign: rounding may decide at the kink
+
     def __init__(self, shape: Shape, rng: RngPath) -> None:
         super().__init__(shape, rng)
+        if shape.activation == "relu":
+            self._activation = self._watched_relu
         self._tensors = {name: tensor.detach().double().requires_grad_() for name, tensor in self._tensors.items()}
         self.weights = {name: tensor.detach().numpy() for name, tensor in self._tensors.items()}
         self.means = {name: np.zeros_like(weight) for name, weight in self.weights.items()}
@@ -33,6 +38,10 @@ class WidePolicy(TorchPolicy):
 
     def initial_memory(self, n_envs: int) -> np.ndarray:
         return super().initial_memory(n_envs).astype(np.float64)
+
+    def _watched_relu(self, x: torch.Tensor) -> torch.Tensor:
+        self.kink_distance = min(self.kink_distance, float(x.detach().abs().min()))
+        return torch.relu(x)
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,9 @@ def cases(draw: st.DrawFn, least_hidden: int = 1) -> Case:
         head_sizes=heads,
         dimensions=0 if heads else draw(st.integers(1, 20)),
         memory=draw(st.sampled_from(["none", "lstm"])),
+        activation=draw(st.sampled_from(["tanh", "relu"])),
+        layer_norm=draw(st.booleans()),
+        trunk=draw(st.sampled_from(["shared", "separate"])),
     )
     return Case(
         shape,
@@ -115,7 +127,7 @@ def batch_of(case: Case) -> Batch:
         masks = fits & (rng.random((*shape, *fits.shape)) < (0.6 if case.masked else 1.0))
         scores = np.where(masks, rng.random(masks.shape), -1.0)
         actions = np.where(masks.any(-1), scores.argmax(-1), 0)
-    memory = rng.standard_normal((2, case.sequences, sizes.hidden)).astype(np.float32) / 2
+    memory = rng.standard_normal((2, case.sequences, sizes.memory_width)).astype(np.float32) / 2
     log_probs, advantages, returns = rng.standard_normal((3, *shape))
     return Batch(
         observations=rng.standard_normal((*shape, sizes.observation_width)).astype(np.float32) * valid[..., None],
@@ -130,8 +142,10 @@ def batch_of(case: Case) -> Batch:
     )
 
 
-def with_log_probs_near(batch: Batch, policy: NativePolicy, key: int) -> Batch:
-    """Return the batch with log-probabilities near those of the policy, as in an update."""
-    log_probs = np.zeros(batch.valid.shape)
-    log_probs[batch.valid] = policy.evaluate(batch)[0]
-    return replace(batch, log_probs=log_probs + 0.2 * np.random.default_rng(key).standard_normal(log_probs.shape))
+def near_policy(batch: Batch, policy: NativePolicy, key: int) -> Batch:
+    """Return the batch with log-probabilities and values near those of the policy, as in an update."""
+    near_numbers = np.zeros((2, *batch.valid.shape))
+    outputs = policy.evaluate(batch)
+    near_numbers[:, batch.valid] = outputs.log_probs, outputs.values
+    log_probs, values = near_numbers + 0.2 * np.random.default_rng(key).standard_normal(near_numbers.shape)
+    return replace(batch, log_probs=log_probs, values=values)

@@ -77,7 +77,7 @@ def test_greedy_decisions_take_the_most_probable_choice_of_each_head():
     observation = np.random.default_rng(1).standard_normal((50, 4)).astype(np.float32)
     policy_decisions = policy.decide(observation, policy.initial_memory(50), TinyMasks(), None)
     with torch.no_grad():
-        features, _ = policy.features(torch.from_numpy(observation)[None], torch.zeros(2, 50, 8))
+        features = policy.features(torch.from_numpy(observation)[None], torch.zeros(2, 50, 8)).actor
         logits = policy.logits(features[0], torch.from_numpy(policy_decisions.actions)).numpy()
     assert policy_decisions.actions.tolist() == np.where(policy_decisions.masks, logits, -np.inf).argmax(-1).tolist()
     assert set(map(tuple, policy_decisions.actions.tolist())) <= set(reachable())

@@ -25,13 +25,13 @@ def test_merging_moments_piecewise_equals_merging_all_rows_at_once(lengths: list
 
 def test_observations_before_the_first_rollout_are_only_clipped():
     raw = np.array([[0.25, -3.0, 50.0]], dtype=np.float32)
-    assert ObservationNormaliser(3, std_floor=0.1).normalise(raw).tolist() == [[0.25, -3.0, 10.0]]
+    assert ObservationNormaliser(3, std_floor=0.1, clip=10.0).normalise(raw).tolist() == [[0.25, -3.0, 10.0]]
 
 
 def test_normalised_observations_have_mean_0_and_std_1():
     rng = np.random.default_rng(0)
     raw = np.column_stack([rng.normal(40.0, 5.0, 1000), np.full(1000, 0.5)]).astype(np.float32)
-    normaliser = ObservationNormaliser(2, std_floor=0.1)
+    normaliser = ObservationNormaliser(2, std_floor=0.1, clip=10.0)
     normaliser.merge(raw)
     normalised_rows = normaliser.normalise(raw)
     assert normalised_rows.dtype == np.float32

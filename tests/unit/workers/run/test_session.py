@@ -18,7 +18,6 @@ from workers.commands.evaluate import evaluate_file
 from workers.environments import paths_below
 from workers.kinds.growth.vocabulary import Op
 from workers.native.build import Unusable
-from workers.ppo.normalise import OBSERVATION_CLIP
 from workers.run import policy_file
 from workers.run.episode import play
 from workers.run.session import Session
@@ -72,7 +71,7 @@ def test_the_kind_of_task_sets_the_smallest_divisor_of_observations() -> None:
     agent = make_session().agent
     assert agent is not None
     agent.observations.merge(np.zeros((5, agent.spec.observation_width)))
-    for value, expected_value in ((1.0, OBSERVATION_CLIP), (0.5, OBSERVATION_CLIP / 2), (2.0, OBSERVATION_CLIP)):
+    for value, expected_value in ((1.0, 10.0), (0.5, 5.0), (2.0, 10.0)):
         row = np.full((1, agent.spec.observation_width), value, dtype=np.float32)
         assert agent.observations.normalise(row) == pytest.approx(expected_value)
 
