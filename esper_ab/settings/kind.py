@@ -8,7 +8,7 @@ from typing import ClassVar
 from esper_ab.contracts.errors import SettingName, UsageError
 from esper_ab.contracts.kinds_of_task import Concern, kind_of_task, kinds, of_kind
 from esper_ab.contracts.machine import ControllerQuestion, Machine, Questions, TaskFacts
-from esper_ab.contracts.settings import EVERY_KIND, POLICIES, GroupSettings
+from esper_ab.contracts.settings import EVERY_KIND, POLICIES, GroupSettings, PolicySettings
 from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.devices import resolve_devices
 from esper_ab.settings.experiment import AskedExperiment, Group, ResolvedExperiment
@@ -165,6 +165,12 @@ class SettingsKind(Concern):
         if controller.schedule and controller.name != "schedule":
             raise UsageError(
                 f"{subject}: controller.schedule needs controller=schedule; {controller.name!r} does not read it"
+            )
+        policy = settings.policy
+        if not policy.normalise_observations and policy.observation_clip != PolicySettings().observation_clip:
+            raise UsageError(
+                f"{subject}: policy.observation_clip={policy.observation_clip:g} limits normalised observations, but "
+                "policy.normalise_observations=false; omit one of them"
             )
         blueprints = settings.growth.blueprints
         if not blueprints or len(set(blueprints)) != len(blueprints):

@@ -24,8 +24,8 @@ _PREFIX = "native-"  # precedes a width in the name of a kernel in plans
 _FUSED = "026ceedb03df625e5baf7e3bfcc6c7899c1da369c6c94c81c7189a1d6c508e50"
 _UNFUSED = "090e1cf3528a2331d9e7b1aa71cb046f7b6bfa8cc71ec0cce27b0809c3623add"
 KNOWN_ANSWER = {"avx512": _FUSED, "avx2": _FUSED, "generic": _UNFUSED if build.on_x86() else _FUSED}
-_POLICY_FUSED = "dcf5ea7f61f1c9aa8f92d22a81e9422c6c268a2eb03072bad0739d3ca051fe39"
-_POLICY_UNFUSED = "436a1b4bf5f4afdecc92d402566f8c2550832cfc6721af1e38cf741ee989058a"
+_POLICY_FUSED = "af841bcc410c24ee0087bbee507f08ae38d365ac186b30a9fcc026c7e135d139"
+_POLICY_UNFUSED = "b838e6139789fd6e4830f257f5b678015f54eabdf4887755dc0b5e5ddd175b39"
 POLICY_ANSWER = {_FUSED: _POLICY_FUSED, _UNFUSED: _POLICY_UNFUSED}  # by the kernel's answer: one arithmetic, one policy
 
 

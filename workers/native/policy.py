@@ -279,14 +279,13 @@ def known_answer(library: ctypes.CDLL) -> str:
             actions=actions,
             masks=masks if shape.head_sizes else None,
             log_probs=log_probs,
-            values=returns,
+            values=advantages,
             advantages=advantages,
             returns=returns,
             valid=np.arange(size[0])[:, None] < np.arange(1, size[1] + 1),
             memory=memory if shape.memory == "lstm" else None,
         )
-        rule = UpdateRule(clip=0.2, value_coef=0.5, entropy_coef=0.01, max_grad_norm=0.5, lr=1e-2, target_kl=math.inf)
-        learning_steps = [policy.learn(batch, np.arange(size[1]), rule) for _ in range(2)]
+        learning_steps = [policy.learn(batch, np.arange(size[1]), _ANSWERING_RULE) for _ in range(2)]
         for array in (actions, *memory, *policy.evaluate(batch), policy._flat):
             sha.update(array.tobytes())
         sha.update(repr(learning_steps).encode())
@@ -309,6 +308,18 @@ _ANSWERED_SEQUENCES = 7
 _ANSWERING = (
     Shape(observation_width=5, hidden=19, head_sizes=(3, 2, 4, 2)),
     Shape(observation_width=18, hidden=33, dimensions=3, memory="none"),
+    Shape(observation_width=7, hidden=21, head_sizes=(3, 4), activation="relu", layer_norm=False, trunk="separate"),
+)
+# All numbers differ, so that the answer changes if the binding exchanges two of them.
+_ANSWERING_RULE = UpdateRule(
+    clip=0.2,
+    value_clip=0.3,
+    value_coef=0.6,
+    entropy_coef=0.01,
+    max_grad_norm=0.5,
+    lr=1e-2,
+    adam_eps=1e-4,
+    target_kl=math.inf,
 )
 
 

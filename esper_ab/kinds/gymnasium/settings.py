@@ -74,9 +74,14 @@ class GymnasiumKind(SettingsKind):
         )
 
     def check_task(self, asked_experiment: AskedExperiment, task: TaskFacts) -> None:
-        """Raise UsageError if a group's rollouts have no outcome or no end."""
+        """Raise UsageError if a group's rollouts have no outcome or no end, or its actions no standard deviation."""
         for group in asked_experiment.groups:
             _check_rollouts(group, asked_experiment, task)
+            if group.settings.policy.log_std != 0.0 and not task.action_bounds:
+                raise UsageError(
+                    f"group {group.name!r}: policy.log_std={group.settings.policy.log_std:g} is where the standard "
+                    f"deviation of continuous actions starts, but task {task.name} has discrete ones; omit it"
+                )
 
 
 def _check_rollouts(group: Group, experiment: AskedExperiment, task: TaskFacts) -> None:

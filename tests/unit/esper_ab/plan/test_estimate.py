@@ -148,6 +148,7 @@ def test_the_memory_of_learners_includes_their_copies_of_observations(tmp_path: 
         (7, {"outcome": "info:score"}),
         (8, {"outcome": f"{tmp_path}/own.py:outcome"}),
         (10 * 7, {"limit": 0}),
+        (4 * 7, {"sets": ("policy.frame_stack=4",)}),
         (10 * 7, {"sets": ("gym.rollout=resets",)}),
     ):
         memory = memory_of_environments("env", "random", width=width, **options)
@@ -164,6 +165,8 @@ def test_the_memory_of_a_worker_includes_the_largest_learning_policy() -> None:
     assert large_memory - small_memory == 2 * 13 * 12 * (1024**2 - 64**2) * 4
     assert large_memory - memory_of_blind == 2 * 13 * 8 * 1024**2 * 4
     assert memory("policy.hidden=1000000") > 2**49
+    memory_of_separate = memory("policy.hidden=1024", "policy.trunk=separate")
+    assert memory_of_separate - large_memory == 2 * 13 * 8 * 1024**2 * 4
 
 
 def test_the_step_time_is_the_one_measured_on_the_same_kind_of_device() -> None:

@@ -1,6 +1,8 @@
 """The agent as a whole: first ratio, ended environments, bootstrap, freezing and restored state."""
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import msgspec
 import numpy as np
@@ -39,10 +41,26 @@ class HalfMasks:
 
 
 def fresh_agent(
-    rng_seed: int = 0, normalise: bool = True, memory: str = "lstm", arithmetic: Arithmetic = TORCH, **ppo: float
+    rng_seed: int = 0,
+    normalise: bool = True,
+    memory: str = "lstm",
+    arithmetic: Arithmetic = TORCH,
+    policy: Mapping[str, object] = MappingProxyType({}),
+    **ppo: float | str,
 ) -> PPOAgent:
-    policy = {"hidden": 16, "normalise_observations": normalise, "memory": memory}
-    return make_agent(WIDTH, NAMES, SIZES, rng_seed=rng_seed, arithmetic=arithmetic, policy=policy, **ppo)
+    settings = {"hidden": 16, "normalise_observations": normalise, "memory": memory, **policy}
+    return make_agent(WIDTH, NAMES, SIZES, rng_seed=rng_seed, arithmetic=arithmetic, policy=settings, **ppo)
+
+
+# Another network, more inputs and other units, all at once.
+OTHER_POLICY = {"trunk": "separate", "activation": "relu", "layer_norm": False, "frame_stack": 3, "init": "pytorch"}
+OTHER_UPDATE = {
+    "value_clip": 0.2,
+    "normalise_advantages": "minibatch",
+    "normalise_returns": False,
+    "reward_scaling": True,
+    "reward_clip": 5.0,
+}
 
 
 def collect(agent: PPOAgent, key: int, ended: int | None = None, garbage: float = 0.0) -> list[list[list[int]]]:
@@ -145,9 +163,12 @@ def test_agents_with_equal_rng_paths_learn_the_same():
 @pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda arithmetic: arithmetic.kernel)
 @pytest.mark.parametrize("memory", ["lstm", "none"])
 @pytest.mark.parametrize("episodes", [0, 3])
-def test_a_restored_agent_continues_like_the_original(episodes: int, memory: str, arithmetic: Arithmetic):
+@pytest.mark.parametrize(("policy", "ppo"), [({}, {}), (OTHER_POLICY, OTHER_UPDATE)], ids=["default", "other"])
+def test_a_restored_agent_continues_like_the_original(
+    episodes: int, memory: str, arithmetic: Arithmetic, policy: dict[str, object], ppo: dict[str, object]
+):
     """Also from a state that was not written anywhere: it does not move when the agent learns on."""
-    agent = fresh_agent(arithmetic=arithmetic, memory=memory)
+    agent = fresh_agent(arithmetic=arithmetic, memory=memory, policy=policy, **ppo)
     train(agent, range(episodes))
     state = agent.state()
     weights_before = weights(agent)
@@ -162,9 +183,14 @@ def test_a_restored_agent_continues_like_the_original(episodes: int, memory: str
 
 @pytest.mark.parametrize("memory", ["lstm", "none"])
 @pytest.mark.parametrize("arithmetic", ARITHMETICS[1:], ids=lambda arithmetic: arithmetic.kernel)
-def test_the_kernel_and_torch_can_continue_from_the_same_state(arithmetic: Arithmetic, memory: str):
+@pytest.mark.parametrize(
+    ("policy", "ppo"), [({}, {}), (OTHER_POLICY | {"activation": "tanh"}, OTHER_UPDATE)], ids=["default", "other"]
+)
+def test_the_kernel_and_torch_can_continue_from_the_same_state(
+    arithmetic: Arithmetic, memory: str, policy: dict[str, object], ppo: dict[str, object]
+):
     """The same decisions, and after an update weights that differ by rounding alone."""
-    agent = fresh_agent(memory=memory)
+    agent = fresh_agent(memory=memory, policy=policy, **ppo)
     train(agent, range(2), ended=2)
     loaded_agent = PPOAgent.from_state(state_bytes.from_bytes(state_bytes.to_bytes(agent.state())), arithmetic)
     assert weights(loaded_agent) == weights(agent)
@@ -241,9 +267,10 @@ def test_a_truncated_episode_adds_the_discounted_value_of_the_critic():
 
 @pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda arithmetic: arithmetic.kernel)
 @pytest.mark.parametrize("memory", ["lstm", "none"])
-def test_the_update_reproduces_the_memory_of_the_policy(memory: str, arithmetic: Arithmetic):
+@pytest.mark.parametrize("policy", [{}, OTHER_POLICY], ids=["default", "other"])
+def test_the_update_reproduces_the_memory_of_the_policy(memory: str, arithmetic: Arithmetic, policy: dict[str, object]):
     """Memories are emptied at resets and go on from rollout to rollout: the first ratio is 1 in every rollout."""
-    agent = fresh_agent(memory=memory, arithmetic=arithmetic)
+    agent = fresh_agent(memory=memory, arithmetic=arithmetic, policy=policy)
     for episode in range(3):
         cuts = {2: cut_off(1.0, restarted=True), 6: cut_off(2.0, truncated=True, goes_on=True)}
         play_two(agent, 7, cuts, start=3.0 - episode, observed=0.5)
@@ -258,12 +285,20 @@ def test_a_reset_clears_the_memory_of_the_policy():
         assert np.array_equal(*(agent._memory[0] for agent in agents)) == bool(cuts)
 
 
-def test_an_agent_resumed_within_an_episode_keeps_its_memory():
+@pytest.mark.parametrize(
+    ("memory", "policy", "ppo"), [("lstm", {}, {}), ("none", {"frame_stack": 2}, {}), ("none", {}, OTHER_UPDATE)]
+)
+def test_an_agent_resumed_within_an_episode_keeps_what_it_remembers(
+    memory: str, policy: dict[str, object], ppo: dict[str, object]
+):
+    """Its memory, the frames that it has seen, or the sum of its rewards."""
+
     def second_half(continues: bool, through_a_state: bool) -> list[list[float]]:
-        agent = fresh_agent()
+        agent = fresh_agent(memory=memory, policy=policy, **ppo)
         play_two(agent, 4, {3: cut_off(2.0, truncated=True, goes_on=continues)}, observed=2.0)
         agent.finish_episode(0)
-        agent = PPOAgent.from_state(agent.state(), TORCH) if through_a_state else agent
+        if through_a_state:
+            agent = PPOAgent.from_state(state_bytes.from_bytes(state_bytes.to_bytes(agent.state())), TORCH)
         play_two(agent, 4, {3: cut_off(2.0, truncated=True, goes_on=continues)})
         agent.finish_episode(1)
         return weights(agent)
@@ -278,43 +313,6 @@ def test_the_learning_rate_reaches_its_final_value_in_the_last_episode():
     actor_weights = {name: weight.copy() for name, weight in agent.policy.weights.items() if name.startswith("actor")}
     train(agent, range(9, 10))
     assert all(np.array_equal(weight, agent.policy.weights[name]) for name, weight in actor_weights.items())
-
-
-def continuous_agent(arithmetic: Arithmetic, **ppo: float) -> PPOAgent:
-    return make_agent(2, ("x", "y"), (), arithmetic=arithmetic, policy={"hidden": 16, "memory": "none"}, **ppo)
-
-
-@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda arithmetic: arithmetic.kernel)
-def test_continuous_decisions_approach_the_rewarded_action(arithmetic: Arithmetic):
-    """The reward is the distance from (1, -1): from 2 on average, by 64 environments' single decisions."""
-    agent = continuous_agent(arithmetic, lr=0.02, minibatches=4)
-    rng = np.random.default_rng(0)
-    means = []
-    for episode in range(30):
-        agent.begin_episode(64)
-        actions = agent.act(np.ones((64, 2), dtype=np.float32), None, rng.random((64, 2)))
-        agent.reward(-np.abs(actions - [1.0, -1.0]).sum(-1), np.ones(64, dtype=bool))
-        update = agent.finish_episode(episode)
-        means.append(actions.mean(axis=0))
-        assert update.first_ratio_error < 1e-6
-        assert update.heads == {}
-    assert np.abs(means[0]).max() < 0.5
-    assert means[-1] == pytest.approx([1.0, -1.0], abs=0.35)
-
-
-@pytest.mark.parametrize("arithmetic", ARITHMETICS, ids=lambda arithmetic: arithmetic.kernel)
-def test_greedy_continuous_decisions_are_the_means_of_sampled_decisions(arithmetic: Arithmetic):
-    agent = continuous_agent(arithmetic)
-    agent.frozen = True
-    agent.begin_episode(1001)
-    observations = np.ones((1001, 2), dtype=np.float32)
-    quantiles = np.repeat((np.arange(1001) / 1000.0)[:, None], 2, axis=1)
-    quantiles[-1] = 1.0 - 2.0**-53
-    sampled_actions = agent.act(observations, None, quantiles)
-    greedy_actions = agent.act(observations, None, quantiles, greedy=True)
-    assert np.isfinite(sampled_actions).all()
-    assert sampled_actions[500] == pytest.approx(greedy_actions[0])
-    assert (np.diff(sampled_actions, axis=0) > 0).all()
 
 
 def test_misuse_of_an_agent_is_refused():

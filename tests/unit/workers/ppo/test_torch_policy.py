@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 from scipy import stats
 
@@ -66,6 +67,37 @@ def test_continuous_decisions_have_the_spread_of_their_dimension():
     np.testing.assert_allclose(
         decisions.log_probs, distribution.logpdf(decisions.actions).sum(-1), rtol=1e-5, atol=1e-6
     )
+
+
+@pytest.mark.parametrize("memory", ["none", "lstm"])
+@pytest.mark.parametrize("trunk", ["shared", "separate"])
+def test_with_separate_trunks_the_value_loss_does_not_move_the_actor(trunk: str, memory: str):
+    policy = TorchPolicy(replace(HEADS, trunk=trunk, memory=memory), RngPath(0))
+    batch = own_batch(policy)
+    batch.advantages[:] = 0.0  # only the value has something to learn
+    weights_before = {name: weight.copy() for name, weight in policy.weights.items()}
+    assert policy.learn(batch, np.arange(ENVS), RULE).stepped
+    moved_names = {name for name, weight in policy.weights.items() if not np.array_equal(weight, weights_before[name])}
+    if trunk == "separate":
+        assert {name.split(".")[0] for name in moved_names} == {"critic_trunk", "critic", "value_out"}
+    else:
+        assert "encoder.0.weight" in moved_names
+
+
+@pytest.mark.parametrize("layer_norm", [True, False])
+def test_a_network_of_rectified_units_equals_a_plain_computation(layer_norm: bool):
+    policy = TorchPolicy(replace(PLANE, activation="relu", layer_norm=layer_norm), RngPath(0))
+    w = {name: weight.astype(np.float64) for name, weight in policy.weights.items()}
+    hidden_layer = observations() @ w["encoder.0.weight"].T
+    if layer_norm:
+        centred_layer = hidden_layer - hidden_layer.mean(1, keepdims=True)
+        hidden_layer = centred_layer / np.sqrt(centred_layer.var(1, keepdims=True) + 1e-5)
+    features = np.maximum(hidden_layer, 0.0)
+    decision = policy.decide(observations(), policy.initial_memory(ENVS), None, None)
+    means = np.maximum(features @ w["actor.0.inner.weight"].T, 0.0) @ w["actor.0.means.weight"].T
+    values = np.maximum(features @ w["critic.0.weight"].T, 0.0) @ w["value_out.weight"].T
+    assert decision.actions == pytest.approx(means, abs=1e-6)
+    assert decision.values == pytest.approx(values[:, 0], abs=1e-6)
 
 
 def test_a_minibatch_beyond_the_target_kl_is_skipped():

@@ -13,7 +13,7 @@ from torch import nn
 from esper_ab.contracts.records import PPOUpdate
 from esper_ab.contracts.rng import RngPath
 from esper_ab.contracts.settings import PPOSettings
-from workers.actor_critic import ActorCritic, Batch, Shape, UpdateRule
+from workers.actor_critic import ActorCritic, Batch, Learnt, Shape, UpdateRule
 from workers.ppo.torch_policy import TorchPolicy
 from workers.ppo.update import ppo_update, rule_of
 
@@ -128,6 +128,37 @@ def test_the_ppo_loss_equals_a_plain_computation(key: int):
     terms = policy.loss(tensors(batch), RULE)
     expected = plain_loss(policy, batch, RULE.entropy_coef)
     assert {name: float(terms[name].detach()) for name in expected} == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_clipped_value_loss_is_the_larger_of_two_squared_errors():
+    """By hand, with a clip of 0.2: per step the value, the value when acting, the return, and the error that counts.
+
+    1.5, 1.0, 2.0: clipped to 1.2, whose error -0.8 is the larger one; no gradient
+    1.5, 1.0, 0.0: the value's own error 1.5 is larger than 1.2
+    1.1, 1.0, 3.0: within the clip, both errors are -1.9
+    0.5, 1.0, 0.0: clipped to 0.8, error 0.8; no gradient
+    """
+    policy = TorchPolicy(Shape(observation_width=1, head_sizes=(2,), hidden=4, memory="none"), RngPath(0))
+    values = torch.tensor([1.5, 1.5, 1.1, 0.5], dtype=torch.float64, requires_grad=True)
+    policy._values = lambda features: values
+    zeros = np.zeros((1, 4))
+    batch = Batch(
+        observations=np.zeros((1, 4, 1), dtype=np.float32),
+        actions=np.zeros((1, 4, 1), dtype=np.int64),
+        log_probs=zeros,
+        values=np.ones((1, 4)),
+        advantages=zeros,
+        returns=np.array([[2.0, 0.0, 3.0, 0.0]]),
+        valid=np.ones((1, 4), dtype=bool),
+    )
+    for value_clip, errors, flows in (
+        (0.2, [-0.8, 1.5, -1.9, 0.8], [0, 1, 1, 0]),
+        (0.0, [-0.5, 1.5, -1.9, 0.5], [1, 1, 1, 1]),
+    ):
+        terms = policy.loss(tensors(batch), replace(RULE, value_clip=value_clip, entropy_coef=0.0))
+        assert float(terms["value_loss"]) == pytest.approx(0.5 * np.mean(np.square(errors)))
+        (gradient,) = torch.autograd.grad(terms["loss"], values)
+        assert gradient.tolist() == pytest.approx([0.5 * e * f / 4 for e, f in zip(errors, flows, strict=True)])
 
 
 @pytest.mark.parametrize("max_norm", [1e-3, 1e6])
@@ -268,6 +299,39 @@ def test_environments_without_a_valid_step_are_not_in_minibatches():
     assert diagnostics.policy_loss is not None
 
 
+class SeenAdvantages(TorchPolicy):
+    """Notes the advantages of every minibatch."""
+
+    def __init__(self) -> None:
+        super().__init__(SHAPE, RngPath(0))
+        self.advantages: list[np.ndarray] = []
+
+    def learn(self, batch: Batch, sequences: np.ndarray, rule: UpdateRule) -> Learnt:
+        self.advantages.append(batch.advantages[:, sequences][batch.valid[:, sequences]])
+        return super().learn(batch, sequences, rule)
+
+
+def test_advantages_may_be_normalised_over_each_minibatch():
+    """Each has mean 0 and SD 1; over the batch, or not at all, they are what the agent has computed."""
+    moments = {}
+    for normalise in ("batch", "minibatch", "none"):
+        policy = SeenAdvantages()
+        update(policy, random_batch(), normalise_advantages=normalise, epochs=2)
+        moments[normalise] = [(part.mean(), part.std()) for part in policy.advantages]
+    assert len(moments["batch"]) == 4
+    assert moments["none"] == moments["batch"]
+    assert np.array(moments["minibatch"]) == pytest.approx(np.tile([0.0, 1.0], (4, 1)), abs=1e-12)
+    assert np.abs(np.array(moments["batch"]) - [0.0, 1.0]).max() > 0.05
+
+
+def test_equal_advantages_of_a_minibatch_count_as_none():
+    policy = SeenAdvantages()
+    batch = random_batch()
+    batch.advantages[:] = 0.1
+    update(policy, batch, normalise_advantages="minibatch")
+    assert not any(part.any() for part in policy.advantages)
+
+
 def test_learning_rate_and_entropy_coefficient_reach_their_final_values():
     settings = PPOSettings(lr=4.0, lr_end=0.25, entropy_coef=0.1, entropy_coef_end=0.02)
     rules = [rule_of(settings, episode, 4) for episode in range(6)]
@@ -275,6 +339,7 @@ def test_learning_rate_and_entropy_coefficient_reach_their_final_values():
     rules = [rule_of(settings, episode, 5) for episode in (0, 2, 4, 9)]
     assert [rule.entropy_coef for rule in rules] == pytest.approx([0.1, 0.06, 0.02, 0.02])
     assert rule_of(settings, 0, 1).entropy_coef == 0.1
+    assert [rule_of(PPOSettings(lr=0.5, lr_end=0.0), episode, 3).lr for episode in range(3)] == [0.5, 0.25, 0.0]
 
 
 def test_the_explained_variance_is_none_for_constant_returns():
