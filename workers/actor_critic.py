@@ -166,8 +166,7 @@ class ActorCritic(ABC):
         loss on its returns; entropy bonus per decision. KL estimate: Schulman, "Approximating KL divergence", 2020.
 
         With a value clip, the value loss of a step is half the larger of two squared errors: that of the value, and
-        that of the value when acting plus the difference to it, clipped (ppo2 of OpenAI's baselines; Engstrom et al.
-        2020, arXiv:2005.12729, section 3).
+        that of the value when acting plus the difference to it, clipped (ppo2 of OpenAI's baselines, not in the paper).
         """
 
     def changed(self) -> None:  # noqa: B027  nothing to do if computing uses the arrays themselves

@@ -15,18 +15,18 @@ class FrameStack:
     def __init__(self, depth: int) -> None:
         self._depth = depth
         self.rows: Floats32 | None = None  # [E, depth * width] of the last decision; None before the first
-        self._fresh: Bools  # [E], whose next observation is the first of an episode
+        self._fresh_mask: Bools  # [E], whose next observation is the first of an episode
 
-    def begin(self, n_envs: int, kept_rows: Floats32 | None = None, kept: Bools | None = None) -> None:
-        """Begin a rollout; environments in the mask `kept` [E] go on from `kept_rows`."""
+    def begin(self, n_envs: int, kept_rows: Floats32 | None = None, kept_mask: Bools | None = None) -> None:
+        """Begin a rollout; environments in `kept_mask` [E] go on from `kept_rows`."""
         self.rows = kept_rows
-        self._fresh = all_true(n_envs) if kept is None else ~kept
+        self._fresh_mask = all_true(n_envs) if kept_mask is None else ~kept_mask
 
     def push(self, observation: Floats32) -> Floats32:
         """Add the observations [E, width] of a step; return all stacks [E, depth * width]."""
         if self._depth > 1:
             self.rows = self.after(observation)
-            self._fresh = self._fresh & False
+            self._fresh_mask = self._fresh_mask & False
             return self.rows
         return observation
 
@@ -38,10 +38,10 @@ class FrameStack:
         if self.rows is None:
             return filled_rows
         width = observation.shape[1]
-        going_on = ~self._fresh
-        filled_rows[going_on, :-width] = self.rows[going_on, width:]
+        continuing_mask = ~self._fresh_mask
+        filled_rows[continuing_mask, :-width] = self.rows[continuing_mask, width:]
         return filled_rows
 
     def restart(self, envs: Bools) -> None:
         """Have the environments in the mask `envs` [E] begin another episode."""
-        self._fresh = self._fresh | envs
+        self._fresh_mask = self._fresh_mask | envs

@@ -25,13 +25,13 @@ class RewardScale:
         self.sums = ReturnNormaliser()
         self.open_sums: Floats | None = None  # [E], of environments that continue in the next rollout; 0 elsewhere
 
-    def changed(self, rewards: Floats, ended: Bools, valid_mask: Bools) -> Floats:
+    def changed(self, rewards: Floats, ended_mask: Bools, valid_mask: Bools) -> Floats:
         """Return the rewards [T, E] of a rollout as the policy learns from them.
 
-        `ended` [T, E] marks steps that were the last of their episode.
+        `ended_mask` [T, E] marks steps that were the last of their episode.
         """
         if self._settings.reward_scaling:
-            self.sums.moments.merge(self._discounted_sums(rewards, ended)[valid_mask][:, None])
+            self.sums.moments.merge(self._discounted_sums(rewards, ended_mask)[valid_mask][:, None])
             rewards = rewards / (self.sums.std or 1.0)  # as they are until sums have differed
         if self._settings.reward_clip:
             rewards = np.clip(rewards, -self._settings.reward_clip, self._settings.reward_clip)
@@ -58,12 +58,12 @@ class RewardScale:
         if "open_reward_sums" in state:
             self.open_sums = np.asarray(state["open_reward_sums"]).copy()
 
-    def _discounted_sums(self, rewards: Floats, ended: Bools) -> Floats:
+    def _discounted_sums(self, rewards: Floats, ended_mask: Bools) -> Floats:
         """Return the sum after every step [T, E], and keep the last ones for episodes that go on."""
         sums = np.empty_like(rewards)
         running_sum = np.zeros(rewards.shape[1]) if self.open_sums is None else self.open_sums
         for step, step_rewards in enumerate(rewards):
             sums[step] = self._settings.gamma * running_sum + step_rewards
-            running_sum = np.where(ended[step], 0.0, sums[step])
+            running_sum = np.where(ended_mask[step], 0.0, sums[step])
         self.open_sums = running_sum if running_sum.any() else None
         return sums

@@ -54,7 +54,7 @@ def ppo_update(policy: ActorCritic, batch: Batch, settings: PPOSettings, rule: U
     for sequences, last_of_epoch in _minibatches(batch, settings, rng):
         minibatch = batch
         if settings.normalise_advantages == "minibatch":
-            minibatch = _with_normalised_advantages(batch, sequences)
+            minibatch = _normalise_minibatch(batch, sequences)
         learning_step = policy.learn(minibatch, sequences, rule)
         learning_steps.append(learning_step)
         stopped_by_kl = learning_step.kl > rule.target_kl
@@ -119,7 +119,7 @@ def _minibatches(batch: Batch, settings: PPOSettings, rng: RngPath) -> Iterator[
             yield envs, index == parts - 1
 
 
-def _with_normalised_advantages(batch: Batch, sequences: Ints) -> Batch:
+def _normalise_minibatch(batch: Batch, sequences: Ints) -> Batch:
     """Return the batch with advantages of mean 0 and SD 1 over the valid steps of some sequences."""
     chosen_mask = np.zeros_like(batch.valid)
     chosen_mask[:, sequences] = batch.valid[:, sequences]

@@ -387,15 +387,8 @@ def test_choosing_heads_out_of_order_is_refused() -> None:
 
     assert choose(0, 1) == choose(0, 2) == 3
     policy.values(np.zeros((4, 3), np.float32), state)
-    assert [choose(1, 1), choose(0, 3), choose(0, 0), choose(0, 1), choose(0, 1), choose(1, 1), choose(2, 1)] == [
-        3,
-        3,
-        3,
-        0,
-        3,
-        0,
-        3,
-    ]
+    calls = [(1, 1), (0, 3), (0, 0), (0, 1), (0, 1), (1, 1), (2, 1)]
+    assert [choose(*call) for call in calls] == [3, 3, 3, 0, 3, 0, 3]
     assert (log_probs < 0.0).all()
     policy.evaluate(batch_of(_CASE))  # takes the step's place
     assert choose(0, 2) == 3
