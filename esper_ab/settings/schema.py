@@ -60,7 +60,7 @@ FIELDS = {key: field for key, field in GROUP_FIELDS.items() if f"{key}." not in 
 
 
 def leave_out_later(table: dict[str, Any], fields: Mapping[str, Field]) -> None:
-    """Delete from `table` the settings that older versions lack, by dotted key in `fields`, if they have their defaults.
+    """Delete from `table` the settings in `fields` that older versions lack, if they have their defaults.
 
     The values of `table` are settings and sections of settings.
     """
