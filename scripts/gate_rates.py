@@ -1,20 +1,12 @@
-"""How often a gate is right: by simulation for three rules, or resampled from stored runs of real trainers.
+"""How often a gate is right: by simulation for three rules, and resampled from stored runs of real trainers.
 
-    scripts/gate_rates                 # power and mean pairs of one look, of a gate's looks, and of a look every pair
-    scripts/gate_rates --resample      # verdicts of gates on runs in docs/evidence/benchmarks/gate_runs.csv
-
-In the resampling, a head is another state of a trainer on the same seeds, or base itself on other seeds ("reshuffled":
-a change that alters every random number and nothing else), as it is and with every outcome worse by the margin. A gate
-of 20 or 40 pairs gets pairs that are drawn from the stored ones, takes its looks by the package's own rule, and ends
-with its verdict. Beside its rates is the power that a gate prints for a head that equals base, at the standard
-deviation of the stored pairs. Nothing is trained.
+Writes docs/evidence/gates.md from docs/evidence/benchmarks/gate_runs.csv; nothing is trained. It takes three minutes.
 """
 
 from __future__ import annotations
 
 import csv
 import math
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +31,9 @@ from esper_ab.verdict.analysis_plan import AnalysisPlan, Rule, make_plan
 from esper_ab.verdict.looks import progress_after
 from esper_ab.verdict.scale import Scale
 
-STORED = Path(__file__).parents[1] / "docs" / "evidence" / "benchmarks" / "gate_runs.csv"
+EVIDENCE = Path(__file__).parents[1] / "docs" / "evidence"
+STORED = EVIDENCE / "benchmarks" / "gate_runs.csv"
+PAGE = EVIDENCE / "gates.md"
 PATHS = 20_000
 REPEATS = 200
 _OFTEN = 5  # times as many for an error rate, which is small
@@ -198,13 +192,58 @@ def _row(trainer: Trainer, head: str, count: int, repeats: int) -> list[str]:
     ]
 
 
-def main() -> None:
-    """Print one of the tables."""
-    if "--resample" not in sys.argv:
-        print(rules())
-        return
+TEXT = """\
+# How often a gate is right
+
+Written by `scripts/gate_rates` (three minutes of one core) from [gate_runs.csv](benchmarks/gate_runs.csv).
+
+## Three rules
+
+A gate has [a budget](../gate.md#how-the-minutes-become-a-plan), so it has a largest number of pairs. Power at a true
+difference and mean pairs used, of one look at the end, of looks as a gate plans them, and of the anytime-valid t with a
+look after every pair (for `not-worse` from 25 pairs on), which ends at the same number. Differences are in standard
+deviations of pairs; for `not-worse`, that of the margin where the groups do not differ. Normal outcomes, 20,000
+experiments each.
+
+RULES
+
+## Resampled from training
+
+Runs of two trainers on CartPole-v1 in three states of the code, 40 seeds each. The outcome is the mean of the last 20
+returns, and the claim is `not-worse`.
+
+- **CleanRL-style PPO**: a single file, 7,680 steps. "better": a learning rate of 1e-3 in place of 2.5e-4. "bug": one
+  epoch per batch in place of four.
+- **SB3 PPO**: Stable-Baselines3, 4,000 steps. "better": `n_steps=128, learning_rate=1e-3` in place of `n_steps=512`.
+  "bug": `gamma=0`.
+
+OUTCOMES
+
+A head is another state on the same seeds, or base itself on other seeds: "reshuffled", a change that alters every
+random number and nothing else, as it is and with every outcome worse by the margin. 200 gates each (1,000 of the
+latter) draw their pairs from the stored ones with replacement and take their looks by the package's own rule. The
+printed power is that of `gate` for a head that equals base, at the standard deviation of the stored pairs; in brackets,
+by how many standard errors the share that passed (BETTER, NOT WORSE) differs.
+
+RATES
+"""
+
+
+def page(trainers: tuple[Trainer, ...]) -> str:
+    """Return the page."""
     titles = f"trainer | head | pairs | {' | '.join(VERDICTS)} | printed power | pairs used"
-    print("\n".join(table(titles, resampled(read_stored()))))
+    outcomes = [
+        [trainer.name, f"{trainer.margin:g}", state, values.size, f"{values.mean():.1f}", f"{values.std(ddof=1):.1f}"]
+        for trainer in trainers
+        for state, values in trainer.outcomes.items()
+    ]
+    text = TEXT.replace("RULES", rules()).replace("RATES", "\n".join(table(titles, resampled(trainers))))
+    return text.replace("OUTCOMES", "\n".join(table("trainer | margin | state | runs | mean | SD", outcomes)))
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(read_stored()), encoding="utf-8")
 
 
 if __name__ == "__main__":
