@@ -68,7 +68,7 @@ def _checked(path: Path, key: str, value: Any) -> Any:
     """Return the value of a key of the file; UsageError, which begins with the file, if it has another type."""
     if key in _TEXTS:
         expected, is_valid = "text", isinstance(value, str)
-        value = Path(value) if is_valid and key == "references" else value
+        value = Path(value).expanduser() if is_valid and key == "references" else value
     elif key in _NUMBERS:
         expected, is_valid = "a number", isinstance(value, int | float) and not isinstance(value, bool)
     elif key == "guardrails":

@@ -1,5 +1,7 @@
 """gate.toml is read strictly."""
 
+from pathlib import Path
+
 import pytest
 
 from esper_ab.contracts.errors import UsageError
@@ -33,6 +35,10 @@ def test_flags_override_the_file(written):
 def test_tables_of_settings_become_dotted_keys(written):
     question = written(f"{SMALLEST}[settings]\nthreads = 2\n[settings.trainer]\nlr = 0.1\n").question()
     assert question.settings == {"threads": 2, "trainer.lr": 0.1}
+
+
+def test_the_home_folder_may_be_written_in_short(written):
+    assert written(f'{SMALLEST}references = "~/kept"\n').question().references == Path.home() / "kept"
 
 
 def test_the_file_that_init_writes_is_read_with_and_without_its_comments(written):
