@@ -129,6 +129,7 @@ def test_a_bug_is_worse_and_a_gate_that_was_cut_off_goes_on(project):
     assert len(directories(project)) == 1
 
 
+@pytest.mark.slow
 def test_an_improvement_is_better_than_a_named_base(project):
     project.write({"gate.toml": GATE.replace("minutes", 'claim = "better"\nbase = "main"\nminutes')})
     change(project, "GAIN = 50.0", "GAIN = 75.0")
