@@ -124,6 +124,7 @@ def reused_so_far(journal):
     return sum(isinstance(event, RunReused) for event in read(journal)) if journal.exists() else 0
 
 
+@pytest.mark.slow
 def test_two_experiments_on_one_folder_killed_and_resumed_lose_and_double_nothing(repository):
     launched(repository, "first", *PLACES["function"], "--code", "base=v1", "--code", "head=v1")
     repository.write({"src/lander/physics.py": "GAIN = 4.0\n"})
