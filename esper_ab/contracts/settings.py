@@ -113,7 +113,7 @@ class PPOSettings(_Learner, frozen=True, kw_only=True):
     lr: NonNegative = 2e-3  # 0: the policy stays as it started
     lr_end: Fraction = 1.0  # fraction of lr at the last planned episode; linear in between
     epochs: PositiveInt = 8
-    minibatches: PositiveInt = 2  # split by environment; sequences stay whole
+    minibatches: PositiveInt = 2  # of environments with their whole sequences; of steps, if memory is none
     clip: Positive = 0.2
     value_clip: LaterNonNegative = 0.0  # most that a value moves in an update, in the critic's units; 0: no limit
     gamma: Fraction = 0.995
