@@ -46,10 +46,10 @@ def test_the_page_shows_what_is_stored():
 
 @pytest.fixture
 def claim(tmp_path):
-    """A copy of the first claim's question, not sealed."""
-    folder = tmp_path / ALL[0].name
+    """A copy of a claim's question, not sealed."""
+    folder = tmp_path / "gae-lambda"
     folder.mkdir()
-    (folder / "claim.toml").write_bytes(ALL[0].file.read_bytes())
+    (folder / "claim.toml").write_bytes((CLAIMS / folder.name / "claim.toml").read_bytes())
     return StoredClaim(folder)
 
 
