@@ -18,7 +18,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
 from esper_ab.contracts import messages
 from esper_ab.contracts.codec import decode_from_coordinator, encode
@@ -83,7 +82,8 @@ class LinkWatch:
         """Return the next event of the socket; None if there was none for a second."""
         if not self._monitor.poll(_POLL_MS):
             return None
-        return int(recv_monitor_message(self._monitor)["event"])
+        event, _address = self._monitor.recv_multipart()
+        return int.from_bytes(event[:2], sys.byteorder)  # as zmq.utils.monitor does, which imports asyncio
 
 
 _STDERR = 2
