@@ -132,8 +132,12 @@ def degenerate(d: Floats) -> Bools:
 
 def sums_of_signs(d: Floats) -> Floats:
     """[2^pairs] the sums of differences d [pairs] under all patterns of signs."""
-    signs = 1 - 2 * ((np.arange(2 ** len(d))[:, None] >> np.arange(len(d))) & 1)
-    return np.asarray(signs @ d)
+    return np.asarray(_signs(len(d)) @ d)
+
+
+@cache
+def _signs(pairs: int) -> Floats:
+    return 1.0 - 2 * ((np.arange(2**pairs)[:, None] >> np.arange(pairs)) & 1)
 
 
 def supported(d: Floats, alpha: float) -> bool:
