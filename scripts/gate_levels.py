@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 from simulation import gates, laws  # noqa: E402
-from simulation.gates import Answers, Plan, Verdict  # noqa: E402
+from simulation.gates import Plan, Verdict  # noqa: E402
 from simulation.procedure import ALPHA, Bools, Floats  # noqa: E402
 
 PAGE = ROOT / "docs" / "evidence" / "gates.md"
@@ -41,6 +41,7 @@ LAWS = (
 )
 RARE = {"15 %": 0.15, "10 %": 0.10, "5 %": 0.05, "3 %": 0.03}
 SPREAD_PLANS = (20, 24, 30, 38, 48, 60)  # among which the spread of kept runs chooses
+RUNS_IN_TIME = 48  # that the minutes of a gate pay for, if its pairs depend on the kept runs
 KEPT = 20  # base runs of which that spread is known
 
 
@@ -190,8 +191,27 @@ def series(number: int, *, kept: bool, alike: float, plan: Plan | None, differen
 def judged(heads: Floats, base: Floats, plan: Plan) -> Bools:
     """Return which heads [series, heads] pass."""
     flat = [np.broadcast_to(x, heads.shape).reshape(-1, heads.shape[2]) for x in (heads, base)]
-    answers: Answers = gates.judge(flat[0], flat[1], plan)
-    return answers.passed(plan).reshape(heads.shape[:2])
+    return gates.judge(flat[0], flat[1], plan).passed(plan).reshape(heads.shape[:2])
+
+
+def series_by_minutes() -> Bools:
+    """Return which heads [series, heads] pass if every gate may train so many runs, and base's are kept.
+
+    So a gate has more pairs the longer the gates before went on, which depends on base's luck. Every head is worse by
+    the margin. Numbers of pairs are multiples of 6, so that there are few plans.
+    """
+    rng = np.random.default_rng([RNG_SEED, 6])
+    base = rng.standard_normal((SERIES, RUNS_IN_TIME)) * 3.0 / np.sqrt(2.0)
+    kept, passes = np.zeros(SERIES, np.int64), np.zeros((SERIES, HEADS), bool)
+    for number in range(HEADS):
+        head = rng.standard_normal(base.shape) * 3.0 / np.sqrt(2.0) - 1.0
+        most = np.minimum((RUNS_IN_TIME + kept) // 2, RUNS_IN_TIME) // 6 * 6
+        for pairs in np.unique(most):
+            rows, plan = most == pairs, Plan(gates.looks_of(int(pairs)))
+            answers = gates.judge(head[rows, :pairs], base[rows, :pairs], plan)
+            passes[rows, number] = answers.passed(plan)
+            kept[rows] = np.maximum(kept[rows], answers.pairs)
+    return passes
 
 
 def many_gates() -> Iterator[str]:
@@ -205,8 +225,9 @@ def many_gates() -> Iterator[str]:
         "so they share its luck: the rate per gate stays, but wrong answers come together. *Next*: how often an answer "
         "is wrong if the one before was. *Alike*: the runs of heads on one seed correlate by 0.9 with each other, and "
         "not with base's. *By spread*: runs have an SD of 1 margin, and the number of pairs, at most 60, is chosen by "
-        "the SD of the first 20 kept runs of base, which are then also judged. In percent, with the standard error of "
-        "the rate."
+        f"the SD of the first {KEPT} kept runs of base, which are then also judged. *By minutes*: each gate may train "
+        f"{RUNS_IN_TIME} runs, so the number of its pairs grows with the runs of base that earlier gates have kept. In "
+        "percent, with the standard error of the rate."
     )
     fixed, better = Plan(gates.looks_of(60)), Plan(gates.looks_of(60, "better"), "better")
     cases: dict[str, tuple[bool, float, Plan | None, float]] = {
@@ -220,11 +241,12 @@ def many_gates() -> Iterator[str]:
         "`better`, equal, base kept": (True, 0.0, better, 0.0),
         "`better`, equal, base kept, heads alike": (True, 0.9, better, 0.0),
     }
-    rows = []
+    answers = {"worse by the margin, base kept, by minutes": series_by_minutes()}
     for number, (words, (kept, alike, plan, difference)) in enumerate(cases.items()):
-        wrong = series(number, kept=kept, alike=alike, plan=plan, difference=difference)
-        if plan is fixed and difference == 0.0:
-            wrong = ~wrong
+        passes = series(number, kept=kept, alike=alike, plan=plan, difference=difference)
+        answers[words] = ~passes if plan is fixed and difference == 0.0 else passes
+    rows = []
+    for words, wrong in answers.items():
         counts = wrong.sum(axis=1)
         error = 100 * (counts / HEADS).std() / np.sqrt(SERIES)
         later = 100 * wrong[:, 1:][wrong[:, :-1]].mean()

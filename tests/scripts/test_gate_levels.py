@@ -48,6 +48,7 @@ def test_looks_are_those_of_printed_plans():
     assert gates.looks_of(15) == (15,)
     assert gates.looks_of(46) == (20, 24, 30, 38, 46)
     assert gates.looks_of(60) == (20, 24, 30, 38, 48, 60)
+    assert gates.looks_of(106) == (20, 24, 30, 38, 48, 60, 76, 106)
     assert gates.looks_of(104, "better") == (14, 18, 22, 28, 36, 44, 56, 70, 88, 104)
 
 

@@ -68,13 +68,11 @@ def looks_of(pairs: int, claim: str = "not-worse") -> tuple[int, ...]:
 
     A look that would come after more than nine tenths of them is left out.
     """
-    looks, place = [], float(FIRST_LOOK[claim])
-    while place <= 0.9 * pairs:
-        even = 2 * round(place / 2)
-        if float(place).is_integer() and int(place) % 2:
-            even = 4 * round(place / 4)
-        looks.append(even)
-        place = even * 1.25
+    looks, look = [], FIRST_LOOK[claim]
+    while look <= 0.9 * pairs:
+        looks.append(look)
+        place = 1.25 * look
+        look = 4 * round(place / 4) if place % 2 == 1 else 2 * round(place / 2)
     return (*looks, pairs)
 
 
