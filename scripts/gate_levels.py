@@ -127,14 +127,12 @@ def single_gates() -> Iterator[str]:
         "times as many, anew, where a rate is two standard errors above 5 (0.10). The last rows: the minutes of half "
         "of the gates end before 80 % of their pairs; runs with better outcomes take as long, longer or less."
     )
-    rows = []
-    budgets: list[tuple[str, str, float | None]] = [(law, law, None) for law in LAWS]
+    cases: dict[str, tuple[str, float | None]] = {law: (law, None) for law in LAWS}
     for words, slower in (("as long", 0.0), ("longer", 0.3), ("less", -0.3)):
-        budgets.append((f"normal, minutes end, {words}", "normal", slower))
-    for number, (words, law, slower) in enumerate(budgets):
-        rates = [
-            false_rates(question, law, slower, [number, place]) for place, question in enumerate(QUESTIONS.values())
-        ]
+        cases[f"normal, minutes end, {words}"] = ("normal", slower)
+    rows = []
+    for number, (words, (law, slowness)) in enumerate(cases.items()):
+        rates = [false_rates(asked, law, slowness, [number, place]) for place, asked in enumerate(QUESTIONS.values())]
         rows.append([words, *(f"{100 * rate:.2f}" for rate, _ in rates)])
     yield from table(["law", *QUESTIONS], rows)
 

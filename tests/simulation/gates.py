@@ -83,7 +83,7 @@ def moments(differences: Floats, looks: tuple[int, ...], adjusted: bool) -> tupl
     two halves' means, and each half varies around its own.
     """
     halves = [differences[:, start::2] for start in (0, 1)] if adjusted else [differences]
-    estimate, squares, variance_share = 0.0, 0.0, 0.0
+    estimate, squares, variance_share = (np.zeros((len(looks), 1)) for _ in range(3))
     for start, half in enumerate(halves):
         counts = np.array([(look - start + 1) // 2 if adjusted else look for look in looks])[:, None]
         mean = np.cumsum(half, axis=1)[:, counts[:, 0] - 1].T / counts
@@ -97,14 +97,12 @@ def moments(differences: Floats, looks: tuple[int, ...], adjusted: bool) -> tupl
 @cache
 def bounds(looks: tuple[int, ...], adjusted: bool) -> tuple[Floats, Floats]:
     """Return the p required at each look: two-sided at 0, and one-sided at the margin."""
-    share = np.array(looks) / looks[-1]
-    quantiles = [stats.norm.isf(ALPHA / 4), stats.norm.isf(ALPHA / 2)]
-    spent = [4 * stats.norm.sf(quantiles[0] / np.sqrt(share)), 2 * stats.norm.sf(quantiles[1] / np.sqrt(share))]
+    root = np.sqrt(np.array(looks) / looks[-1])
     t, df = _null_paths(looks, adjusted)
-    return tuple(
-        _calibrated(np.abs(t) if sides == 2 else t, df, spent_alpha, sides)
-        for sides, spent_alpha in zip((2, 1), spent, strict=True)
+    spent_on_two, spent_on_one = (
+        sides * 2 * stats.norm.sf(stats.norm.isf(ALPHA / 2 / sides) / root) for sides in (2, 1)
     )
+    return _calibrated(np.abs(t), df, spent_on_two, 2), _calibrated(t, df, spent_on_one, 1)
 
 
 def _null_paths(looks: tuple[int, ...], adjusted: bool) -> tuple[Floats, Ints]:

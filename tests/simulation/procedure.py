@@ -137,7 +137,7 @@ def sums_of_signs(d: Floats) -> Floats:
 
 @cache
 def _signs(pairs: int) -> Floats:
-    return 1.0 - 2 * ((np.arange(2**pairs)[:, None] >> np.arange(pairs)) & 1)
+    return np.asarray(1.0 - 2 * ((np.arange(2**pairs)[:, None] >> np.arange(pairs)) & 1), np.float64)
 
 
 def supported(d: Floats, alpha: float) -> bool:
