@@ -10,7 +10,8 @@ from esper_ab.contracts.process_start import usable_cores
 from esper_ab.pytest_plugin.session import current
 
 _TEST = "PYTEST_CURRENT_TEST"  # set by pytest: FILE::TEST (call)
-_PROCESSES = "PYTEST_XDIST_WORKER_COUNT"  # set by pytest-xdist
+_PROCESS = "PYTEST_XDIST_WORKER"  # set by pytest-xdist in each of its processes
+_PROCESSES = "PYTEST_XDIST_WORKER_COUNT"  # likewise
 _LONGEST = 60
 
 
@@ -30,6 +31,21 @@ def output_folder() -> Path:
     if session.make_temporary is not None:
         return session.make_temporary(name)
     return Path("experiments")
+
+
+def folder_of_all(output_dir: Path) -> Path:
+    """Return the folder that has the output folders of all assertions, those of other processes among them.
+
+    Nothing in it is a part of the user's code, although it may be in their repository.
+    """
+    session = current()
+    if session is None:
+        return output_dir
+    if session.directory is not None:
+        return session.directory
+    if session.make_temporary is None:
+        return output_dir
+    return output_dir.parents[1 if os.environ.get(_PROCESS) else 0]  # each process has a folder of its own
 
 
 def most_parallel() -> int | None:

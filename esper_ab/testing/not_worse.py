@@ -24,7 +24,7 @@ from esper_ab.pytest_plugin.session import current
 from esper_ab.settings.schema import TRAINER
 from esper_ab.testing.answer import Shown, note_answer, report_line
 from esper_ab.testing.failing import NotShown, ending_in_words
-from esper_ab.testing.folders import most_parallel, output_folder
+from esper_ab.testing.folders import folder_of_all, most_parallel, output_folder
 from esper_ab.testing.paired import PairedQuestion, compare
 from esper_ab.testing.two_functions import CHOICE, as_one
 
@@ -152,7 +152,7 @@ def _compare_groups(
 def _compare_states(question: GateQuestion, base: str, options: Mapping[str, Any], folder: Path) -> Shown:
     """Run a gate; NotShown if it does not pass. Nothing is trained if both states have the same files."""
     gate_question = replace(question, base=base, settings=_gate_settings(options))
-    options_of_gate = GateOptions(folder=folder)
+    options_of_gate = GateOptions(folder=folder, unsealed=(folder_of_all(folder),))
     states = find_states(gate_question, unsealed_in(gate_question, options_of_gate))
     if states.are_one:
         headline = f"The code is that of {states.base.words}, so there is nothing to compare."

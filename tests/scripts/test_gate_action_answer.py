@@ -112,7 +112,7 @@ QUESTION = """
 train = "PYTHON train.py {seed} {out}"
 higher = "score"
 margin = 0.5
-minutes = 4
+minutes = 60
 """
 
 
