@@ -140,7 +140,15 @@ def _compare_groups(
     settings = {key: value for key, value in options.items() if key not in ("settings", "max_parallel_runs")}
     if at_once := options.get("max_parallel_runs", most_parallel()):
         settings["max_parallel"] = at_once
-    paired = PairedQuestion(caller=_FUNCTION, question=question, groups=groups, settings=settings, folder=folder)
+    kept_folders = () if question.references is None else (question.references,)
+    paired = PairedQuestion(
+        caller=_FUNCTION,
+        question=question,
+        groups=groups,
+        settings=settings,
+        folder=folder,
+        unsealed=(folder_of_all(folder), *kept_folders),
+    )
     paired_answer = compare(paired)
     cost = (
         f"{counted(paired_answer.pairs, 'pair')} of at most {paired_answer.most_pairs} in {question.minutes:g} min"

@@ -39,6 +39,7 @@ class PairedQuestion:
     groups: Mapping[str, Mapping[str, Any]]  # their settings
     settings: Mapping[str, Any]  # of the experiment
     folder: Path  # of its directory
+    unsealed: tuple[Path, ...]  # folders that are no part of the code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,12 +65,15 @@ def compare(paired: PairedQuestion) -> PairedAnswer:
     with spelled(in_python(NAMES)):
         declaration = declare_training(paired.caller, question.train, paired.groups, _settings(paired), paired.folder)
         campaign = Campaign(
-            parts=(Part(name="", asked=declaration.asked),), output_dir=paired.folder, references=question.kept_runs
+            parts=(Part(name="", asked=declaration.asked),),
+            output_dir=paired.folder,
+            unsealed=paired.unsealed,
+            references=question.kept_runs,
         )
         plan = plan_campaign(campaign, launcher)
         cost = cost_of(plan.parts[0], question, ())
         plan = fit(plan, question, cost, None, time.monotonic() - begin_s)
-        plan = with_kept_runs(plan, [paired.folder])
+        plan = with_kept_runs(plan, paired.unsealed)
     left_s = 60.0 * question.minutes - (time.monotonic() - begin_s) - REPORT_S
     limits = Limits(starts_s=max(0.0, left_s - cost.wave_s), ends_s=left_s)
     return _answer(paired, _run(plan, limits), plan.parts[0].plan.experiment.seeds)
