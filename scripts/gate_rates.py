@@ -1,6 +1,7 @@
 """How often a gate is right: by simulation for three rules, and resampled from stored runs of real trainers.
 
-Writes docs/evidence/gates.md from docs/evidence/benchmarks/gate_runs.csv; nothing is trained. It takes three minutes.
+Writes docs/evidence/gates-on-training.md from docs/evidence/benchmarks/gate_runs.csv; nothing is trained. It takes
+a minute.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from esper_ab.verdict.scale import Scale
 
 EVIDENCE = Path(__file__).parents[1] / "docs" / "evidence"
 STORED = EVIDENCE / "benchmarks" / "gate_runs.csv"
-PAGE = EVIDENCE / "gates.md"
+PAGE = EVIDENCE / "gates-on-training.md"
 PATHS = 20_000
 REPEATS = 200
 _OFTEN = 5  # times as many for an error rate, which is small
@@ -195,7 +196,7 @@ def _row(trainer: Trainer, head: str, count: int, repeats: int) -> list[str]:
 TEXT = """\
 # How often a gate is right
 
-Written by `scripts/gate_rates` (three minutes of one core) from [gate_runs.csv](benchmarks/gate_runs.csv).
+Written by `scripts/gate_rates` (a minute of one core) from [gate_runs.csv](benchmarks/gate_runs.csv).
 
 ## Three rules
 

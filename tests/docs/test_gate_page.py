@@ -1,6 +1,7 @@
 """docs/gate.md: the example of three changes prints what the page shows, and the tables have every key and verdict."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,3 +43,11 @@ def test_the_example_prints_the_lines_of_the_page(tmp_path):
     assert [part for part in parts if part not in ended.stdout] == []
     assert "head and base did the same in all 6 pairs" in ended.stdout
     assert "head is better than base by 1.6 " in ended.stdout
+    for name, verdict, pairs, runs, kept in re.findall(
+        r"^\| (\w+) \| (\w+) \| (\d+) \| (\d+) \| (\d+) \|$", PAGE, re.M
+    ):
+        comment = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
+        cost = f"{runs} runs and {kept} kept ones (" if int(kept) else f"{runs} runs, "
+        assert comment.startswith(f"### {verdict}: ")
+        assert f"| pairs | {pairs} of " in comment
+        assert f"| cost | {cost}" in comment
