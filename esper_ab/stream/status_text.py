@@ -46,8 +46,8 @@ def _reach_words(progress: StreamProgress) -> str:
     if test.size is not None:
         return f"Reach: {question.seeds} seeds accept no improvement below {significant(test.reach)}{margin_words}."
     return (
-        f"Reach: {question.seeds} seeds accept an improvement{margin_words} of {significant(test.reach)} SDs of the "
-        "differences within pairs in 8 of 10 cases."
+        f"Reach: at the last look, {question.seeds} seeds accept an improvement{margin_words} of "
+        f"{significant(test.reach)} SDs of the differences within pairs in 8 of 10 cases."
     )
 
 
