@@ -28,6 +28,17 @@ def test_the_page_shows_the_file_of_the_example():
     assert f"```toml\n{(EXAMPLE / 'gate.toml').read_text(encoding='utf-8')}```" in PAGE
 
 
+def test_scripts_use_only_variables_that_they_set_or_whose_absence_they_allow():
+    """TMPDIR, for example, is unset on many machines."""
+    for path in sorted(DOCS.glob("examples/**/*")):
+        if not path.is_file() or not path.read_bytes().startswith(b"#!/usr/bin/env bash"):
+            continue
+        text = path.read_text(encoding="utf-8")
+        used = set(re.findall(r"\$\{?([A-Za-z_]\w*)(?![\w:-])", text))
+        set_here = set(re.findall(r"^ *(?:local |export |for )?([A-Za-z_]\w*)(?:=| in )", text, re.M))
+        assert used - {"BASH_SOURCE"} <= set_here, path
+
+
 @pytest.mark.slow
 def test_the_example_prints_the_lines_of_the_page(tmp_path):
     variables = {
