@@ -33,7 +33,7 @@ class GateQuestion:
     minutes: float  # of wall-clock time, for everything
     outcome: str = ""  # the name of the outcome that decides; "": the trainer's only one
     claim: GateClaim = "not-worse"
-    base: str = ""  # a commit or a folder; "": where head left the default branch
+    base: str | None = None  # a commit or a folder; None: where head left the default branch
     head: str = "."
     settings: Mapping[str, Any] = field(default_factory=dict)  # of `launch`, by key, for both groups
     guardrails: tuple[str, ...] = ()
@@ -49,6 +49,7 @@ class GateQuestion:
             ("margin", "a positive number", _is_positive(self.margin)),
             ("minutes", "a positive number", _is_positive(self.minutes)),
             ("claim", "not-worse or better", self.claim in _RELATIONS),
+            ("base", "a commit or a folder", self.base != ""),
             ("head", "a commit or a folder", bool(self.head)),
             ("run_seconds", "a number of seconds", self.run_seconds == 0.0 or _is_positive(self.run_seconds)),
             ("undecided", "fail or pass", self.undecided in ("fail", "pass")),

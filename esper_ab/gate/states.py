@@ -39,7 +39,7 @@ def find_states(question: GateQuestion, unsealed: Sequence[Path]) -> GateStates:
     `unsealed`: folders and files that are no part of a state, unless they are tracked.
     """
     with spelled_as_file():
-        base_text = question.base or beginning_of(question.head, Path.cwd())
+        base_text = beginning_of(question.head, Path.cwd()) if question.base is None else question.base
         state_texts = {BASE: base_text, HEAD: question.head}
         base, head = states_now(state_texts, Path.cwd(), unsealed)
     return GateStates(named=state_texts, base=base, head=head)
@@ -49,7 +49,7 @@ def find_two_states(question: GateQuestion, unsealed: Sequence[Path]) -> GateSta
     """Return both states; UsageError if one does not exist, or if they are one. `unsealed`: as in `find_states`."""
     states = find_states(question, unsealed)
     if states.are_one:
-        beginning = "" if question.base else ", where head left the default branch"
+        beginning = ", where head left the default branch" if question.base is None else ""
         raise UsageError(
             f"base and head have the same files: {states.base.words}{beginning}; name another base, such as HEAD~1"
         )

@@ -49,6 +49,7 @@ def test_other_states_have_another_directory():
         {"minutes": -1},
         {"minutes": True},
         {"claim": "worse"},
+        {"base": ""},
         {"head": ""},
         {"run_seconds": -1},
         {"undecided": "maybe"},
