@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from esper_ab.campaign.answering import write_report
@@ -25,7 +26,7 @@ from esper_ab.gate.fitting import cost_of, fit, plan_lines, spread_of, with_kept
 from esper_ab.gate.look_lines import LookLines
 from esper_ab.gate.measured import measured_before
 from esper_ab.gate.question import BASE, HEAD, GateQuestion
-from esper_ab.gate.spent import run_seconds, spent_seconds
+from esper_ab.gate.spent import SittingKept, keep_end, run_seconds, spent_seconds
 from esper_ab.gate.states import GateStates, find_two_states
 from esper_ab.journal.begun import begun
 from esper_ab.journal.load import load
@@ -57,6 +58,7 @@ class _Gate:
     states: GateStates
     launcher: Launcher
     begin_s: float  # monotonic
+    began: datetime  # the same instant
 
     @property
     def directory(self) -> Path:
@@ -77,10 +79,13 @@ def run_gate(question: GateQuestion, options: GateOptions | None = None) -> Gate
     gate = _gate(question, options or GateOptions())
     with naming(gate.options.command, replaced_command=shell_command("resume", gate.directory)):
         if begun(gate.directory):
-            _continue_gate(gate)
+            trained = _continue_gate(gate)
         else:
-            _begin_gate(gate)
-    return answer_of(question, gate.directory, write_report(gate.directory))
+            trained = _begin_gate(gate)
+    report = write_report(gate.directory)
+    if trained:
+        keep_end(gate.directory, gate.began)
+    return answer_of(question, gate.directory, report)
 
 
 def plan_gate(question: GateQuestion, options: GateOptions | None = None) -> CampaignPlan | None:
@@ -96,13 +101,14 @@ def plan_gate(question: GateQuestion, options: GateOptions | None = None) -> Cam
 
 
 def _gate(question: GateQuestion, options: GateOptions) -> _Gate:
-    begin_s = time.monotonic()
+    begin_s, began = time.monotonic(), datetime.now(UTC)
     return _Gate(
         question=question,
         options=options,
         states=find_two_states(question, unsealed_in(question, options)),
         launcher=make_launcher(NOT_GIVEN),
         begin_s=begin_s,
+        began=began,
     )
 
 
@@ -147,8 +153,8 @@ def _refuse_edited(gate: _Gate, plan: CampaignPlan) -> None:
         raise UsageError("files were edited while the gate was planned; start it again")
 
 
-def _begin_gate(gate: _Gate) -> None:
-    """Plan and run a gate that has not begun."""
+def _begin_gate(gate: _Gate) -> bool:
+    """Plan and run a gate that has not begun; return True, as `_continue_gate` does if it trains."""
     plan, pair_s = _planned(gate)
     confirm(plan, yes=True, dry_run=False)
     left_s = 60.0 * gate.question.minutes - gate.passed_s - REPORT_S
@@ -159,10 +165,11 @@ def _begin_gate(gate: _Gate) -> None:
             run(claimed_plan, options)
         except OutOfTime:
             gate.options.say("The minutes have ended before the plan.")
+    return True
 
 
-def _continue_gate(gate: _Gate) -> None:
-    """Run the rest of a gate that has begun, unless it has ended or has no time left."""
+def _continue_gate(gate: _Gate) -> bool:
+    """Run the rest of a gate that has begun, and return True; False if it has ended or has no time left."""
     directory = gate.directory
     if holder(directory) is not None:
         status = shell_command("status", directory, "--follow")
@@ -170,13 +177,13 @@ def _continue_gate(gate: _Gate) -> None:
     history = load(directory).history
     if history.finished:
         gate.options.say(f"{directory} has the answer to this question.")
-        return
+        return False
     spent_s = spent_seconds(directory)
     left_s = 60.0 * gate.question.minutes - spent_s - gate.passed_s - REPORT_S
     pair_s = max(run_seconds(history), history.plan.step_s)
     if left_s <= pair_s:
         gate.options.say(f"{directory}: the minutes of this gate have ended; more of them let it go on.")
-        return
+        return False
     gate.options.use_directory(directory)
     check_resumable(directory, None, (), allow_changed_code=False)
     gate.options.say(f"Going on in {directory}, after {spent_s / 60.0:.1f} of {gate.question.minutes:g} min.")
@@ -185,6 +192,7 @@ def _continue_gate(gate: _Gate) -> None:
         resume(directory, gate.launcher, options)
     except OutOfTime:
         gate.options.say("The minutes have ended before the plan.")
+    return True
 
 
 def _options(gate: _Gate, seeds: int, left_s: float, pair_s: float, spent_s: float) -> RunOptions:
@@ -199,5 +207,6 @@ def _options(gate: _Gate, seeds: int, left_s: float, pair_s: float, spent_s: flo
         minutes=gate.question.minutes,
         spent_s=lambda: time.monotonic() - begin_s,
     )
+    kept = SittingKept(directory=gate.directory, began=gate.began)
     limits = Limits(starts_s=max(0.0, left_s - pair_s), ends_s=left_s)
-    return RunOptions(watched=False, observers=[lines], limits=limits)
+    return RunOptions(watched=False, observers=[kept, lines], limits=limits)

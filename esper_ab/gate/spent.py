@@ -1,31 +1,102 @@
-"""The time that a gate has taken so far, from its journal."""
+"""The time that a gate has taken so far: its sittings, from the begin of the command to its answer, without pauses.
+
+The journal has the times of events only. What comes before the first one, rehearsal and start, and what comes after
+the last one, the report, is known from a file with the begin and the end of each sitting.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-from esper_ab.journal.events import ExperimentContinued
+import msgspec
+
+from esper_ab.contracts.files_below import write_below
+from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.unreadable import UNREADABLE
+from esper_ab.control.observers import Observed
+from esper_ab.journal.events import ExperimentContinued, ExperimentStarted
 from esper_ab.journal.fold import History, RunHistory
 from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.journal.reading import read
 
+SITTINGS = "sittings.json"  # in the directory of a gate
+
+
+class Sitting(msgspec.Struct, frozen=True, kw_only=True):
+    """One command that trained runs of a gate."""
+
+    began: datetime
+    ended: datetime | None = None  # with its answer; None: it is running, or was interrupted
+
+
+@dataclass(frozen=True, kw_only=True)
+class SittingKept:
+    """An observer that keeps when the command began, as soon as the journal has its first event."""
+
+    directory: Path
+    began: datetime
+
+    def observe(self, event: Observed) -> None:
+        """Keep the begin at the first event of a sitting."""
+        if isinstance(event, ExperimentStarted | ExperimentContinued):
+            _write(self.directory, [*_sittings(self.directory), Sitting(began=self.began)])
+
+
+def keep_end(directory: Path, began: datetime) -> None:
+    """Keep that the sitting which began then has ended now."""
+    now = datetime.now(UTC)
+    sittings = [sitting for sitting in _sittings(directory) if sitting.began != began]
+    _write(directory, [*sittings, Sitting(began=began, ended=now)])
+
 
 def spent_seconds(experiment_dir: Path) -> float:
-    """Return the seconds from the first event of each sitting to its last; pauses between them do not count."""
+    """Return the seconds of all sittings; pauses between them do not count.
+
+    A sitting without an entry in the file, as of `resume`, lasts from its first event to its last.
+    """
+    sittings = _sittings(experiment_dir)
     spent_s = 0.0
-    begin: datetime | None = None
-    last: datetime | None = None
+    before = datetime.min.replace(tzinfo=UTC)
+    for first, last in _journalled(experiment_dir):
+        begin, end = first, last
+        for sitting in sittings:
+            if before < sitting.began <= first:
+                begin = sitting.began
+                end = last if sitting.ended is None else max(last, sitting.ended)
+        spent_s += max(0.0, (end - begin).total_seconds())
+        before = end
+    return spent_s
+
+
+def _journalled(experiment_dir: Path) -> Iterator[tuple[datetime, datetime]]:
+    """Yield the times of the first event and the last one of each sitting."""
     reading = read(experiment_dir / JOURNAL_NAME)
+    first: datetime | None = None
+    last: datetime | None = None
     for event in reading:
         stamp = datetime.fromisoformat(reading.wall_time)
-        if begin is None or isinstance(event, ExperimentContinued):
-            spent_s += 0.0 if begin is None or last is None else (last - begin).total_seconds()
-            begin = stamp
+        if isinstance(event, ExperimentContinued) and first is not None and last is not None:
+            yield first, last
+            first = None
+        first = first or stamp
         last = stamp
-    if begin is None or last is None:
-        return 0.0
-    return max(0.0, spent_s + (last - begin).total_seconds())
+    if first is not None and last is not None:
+        yield first, last
+
+
+def _sittings(directory: Path) -> list[Sitting]:
+    """Return the sittings in the file; none if it is not there or damaged."""
+    try:
+        return msgspec.json.decode(read_regular(directory / SITTINGS), type=list[Sitting])
+    except (OSError, *UNREADABLE):
+        return []
+
+
+def _write(directory: Path, sittings: list[Sitting]) -> None:
+    write_below(directory, SITTINGS, msgspec.json.encode(sittings) + b"\n")
 
 
 def run_seconds(history: History) -> float:

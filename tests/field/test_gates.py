@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -73,11 +74,15 @@ def answer(project):
 def test_a_refactoring_is_identical_after_a_few_pairs(project):
     change(project, "GAIN = 50.0", "GAIN = 100.0 / 2.0  # the same number")
     words = ("--comment", "comment.md", "--references", "kept runs")
+    begin_s = time.monotonic()
     ended = gate(project, *words)
+    wall_s = time.monotonic() - begin_s
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "head and base did the same in all 6 pairs" in ended.stdout
     assert "look after 6 of at most" in ended.stdout
     assert (answer(project)["verdict"], answer(project)["pairs"]) == ("IDENTICAL", 6)
+    look_minutes = float(re.search(r"pairs, ([0-9.]+) of 10 min", ended.stdout).group(1))
+    assert 60.0 * (look_minutes - 0.05) <= answer(project)["seconds"] <= wall_s + 0.05  # one clock, and all of the time
     comment = (project.top / "comment.md").read_text(encoding="utf-8")
     assert comment.startswith("### IDENTICAL: the gate is passed\n")
     assert len(comment.splitlines()) <= 15
