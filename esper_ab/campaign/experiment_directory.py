@@ -12,6 +12,7 @@ from esper_ab.campaign.taken_directory import taken
 from esper_ab.contracts.errors import SettingName, refused
 from esper_ab.contracts.files_below import PRIVATE, make_folder, removed_on_failure, write_below
 from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.unversioned import leave_unversioned
 from esper_ab.plan.plan import Plan
 from esper_ab.plan.reward_code import keep_rewards
 from esper_ab.plan.settings_toml import experiment_toml
@@ -60,6 +61,7 @@ def make_experiment_directory(
     edited after the preflight. After an error, the directory is removed.
     """
     with _refusing(experiment_dir), removed_on_failure(experiment_dir):
+        leave_unversioned(experiment_dir)
         write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, author_remarks).encode())
         write_below(experiment_dir, PLAN_TEXT, f"{text}\n".encode())
         keep_rewards(experiment_dir, machine.user_rewards)

@@ -8,13 +8,14 @@ from pathlib import Path
 from esper_ab.contracts.code_state import CODE_FOLDER
 from esper_ab.contracts.files_below import remove_below, remove_folder_below
 from esper_ab.contracts.run_files import LOGS, REUSED
+from esper_ab.contracts.unversioned import GITIGNORE
 from esper_ab.journal.begun import begun
 from esper_ab.journal.lock import JOURNAL_NAME, LOCK_NAME, Lock, holder
 from esper_ab.live.console import CONSOLE_NAME
 from esper_ab.readers.joint_directory import PLAN_NAME, is_joint
 
 PLAN_TEXT = "plan.txt"
-_KEPT = frozenset({LOCK_NAME, CONSOLE_NAME})  # the lock is held, and the console may be written to
+_KEPT = frozenset({LOCK_NAME, CONSOLE_NAME, GITIGNORE})  # the lock is held, and the console may be written to
 _MADE = frozenset(
     {
         JOURNAL_NAME,
@@ -57,4 +58,4 @@ def clear(directory: Path) -> None:
 def _is_ours(name: str) -> bool:
     """Whether a file or folder has one of our names, a temporary name, or the name of a part of a joint experiment."""
     plain_name = name.removeprefix(".").rpartition(".")[0] if name.startswith(".") else name
-    return name in _KEPT or plain_name in _MADE or plain_name.endswith(".toml")
+    return name in _KEPT or plain_name in _MADE | _KEPT or plain_name.endswith(".toml")

@@ -12,7 +12,7 @@ from msgspec import UnsetType
 
 from esper_ab.campaign.campaign import PartPlan
 from esper_ab.contracts.errors import EsperError, SettingName, refused
-from esper_ab.contracts.files_below import make_folder, write_below
+from esper_ab.contracts.files_below import write_below
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.readers.joint_directory import Joint
 from esper_ab.settings.references import References
@@ -47,9 +47,11 @@ def place_policies(part: PartPlan) -> None:
     """
     if part.offers is None:
         return
+    from esper_ab.kept_runs.folder import make_folder_of_runs  # most experiments have no such folder
+
     folder = Path(part.offers.opened.folder)
     try:
-        make_folder(folder)
+        make_folder_of_runs(folder)
     except OSError as error:
         problem = f": this folder cannot be created: {error.strerror}; name another"
         raise refused(error, SettingName("references", str(folder)), problem) from None

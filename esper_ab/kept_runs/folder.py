@@ -9,19 +9,22 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from esper_ab.contracts.files_below import remove_below, write_below
+from esper_ab.contracts.files_below import make_folder, remove_below, write_below
 from esper_ab.contracts.regular_file import open_regular, read_regular
+from esper_ab.contracts.unversioned import GITIGNORE, leave_unversioned
 from esper_ab.kept_runs.entry import DamagedRun, KeptRun, decode, encode
 
 LARGEST_BYTES = 64 << 20  # of a file; a larger run is not kept
 _LOCK = ".lock"
 _SUFFIX = ".run"
+_OURS = re.compile(rf"[0-9a-f]{{2}}|{re.escape(_LOCK)}|{re.escape(GITIGNORE)}")  # names in the folder
 _ABANDONED_S = 3600.0  # age of a draft whose writer was killed
 _SHOWN_CHARS = 16  # of the hash of conditions
 
@@ -33,6 +36,13 @@ class StoredFile:
     path: Path
     size_bytes: int
     used_at: float  # s since the epoch
+
+
+def make_folder_of_runs(folder: Path) -> None:
+    """Create the folder unless it exists, and let git ignore it if nothing else is in it; raises OSError."""
+    make_folder(folder)
+    if os.access(folder, os.W_OK) and all(_OURS.fullmatch(path.name) for path in folder.iterdir()):
+        leave_unversioned(folder)
 
 
 def path_of(folder: Path, key: str, conditions: Mapping[str, str]) -> Path:

@@ -6,7 +6,6 @@ import hashlib
 from pathlib import Path
 
 from esper_ab.analysis.code_states import recorded_by
-from esper_ab.contracts.files_below import make_folder
 from esper_ab.contracts.records import EvaluationRecord
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.journal.begun import begun
@@ -16,7 +15,7 @@ from esper_ab.journal.load import load
 from esper_ab.journal.lock import JOURNAL_NAME
 from esper_ab.journal.reading import read
 from esper_ab.kept_runs.entry import KeptRun
-from esper_ab.kept_runs.folder import LARGEST_BYTES, evict, path_of, read_run, write_run
+from esper_ab.kept_runs.folder import LARGEST_BYTES, evict, make_folder_of_runs, path_of, read_run, write_run
 from esper_ab.kept_runs.identity import key_of
 
 
@@ -35,7 +34,7 @@ def keep_runs(experiment_dir: Path) -> int:
     folder = Path(opened.folder)
     times = _evaluated_at(experiment_dir)
     number_kept = 0
-    make_folder(folder)
+    make_folder_of_runs(folder)
     for name, group in opened.groups.items():
         runs = _keepable(history, name, group)
         if not runs:

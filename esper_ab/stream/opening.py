@@ -9,6 +9,7 @@ from pathlib import Path
 from esper_ab.contracts.errors import UsageError, WorkerFailed, WorkerHung, refused
 from esper_ab.contracts.files_below import make_folder
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.unversioned import GITIGNORE, leave_unversioned
 from esper_ab.gate.asked import spelled_as_file
 from esper_ab.journal.begun import begun
 from esper_ab.journal.lock import Lock
@@ -23,6 +24,7 @@ from esper_ab.stream.running import planned, run_to, start
 from esper_ab.stream.states import check_declared, digests, seal_setup
 
 _SEEDS = 2**31  # rng seeds are below this
+_OURS = frozenset({".lock", "code", "experiments", GITIGNORE, LEDGER})
 
 
 def open_stream(folder: Path, question: StreamQuestion) -> Ledger:
@@ -81,8 +83,9 @@ def fresh_rng_seed(progress: StreamProgress) -> int:
 def _make(folder: Path) -> None:
     """Create the folder; UsageError if it exists and has files that no interrupted command left."""
     try:
-        if folder.is_dir() and {path.name for path in folder.iterdir()} - {".lock", "code", "experiments", LEDGER}:
+        if folder.is_dir() and {path.name for path in folder.iterdir()} - _OURS:
             raise UsageError(f"{folder}: the folder is not empty; name a new one")
         make_folder(folder)
+        leave_unversioned(folder)
     except OSError as error:
         raise refused(error, f"{folder} cannot be created: {error.strerror}") from None

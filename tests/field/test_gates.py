@@ -48,7 +48,7 @@ def project(tmp_path, monkeypatch):
     """A project on a branch, in a folder whose name has a space."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     made = users_repository(tmp_path / "my project")
-    made.commit({"train.py": TRAIN, "gate.toml": GATE, ".gitignore": "experiments/\n"})
+    made.commit({"train.py": TRAIN, "gate.toml": GATE})
     made.git("checkout", "--quiet", "-b", "change")
     return made
 
@@ -93,6 +93,7 @@ def test_a_refactoring_is_identical_after_a_few_pairs(project):
     assert "has the answer" in repeated.stdout
     assert (project.top / "comment.md").read_text(encoding="utf-8") == comment
 
+    assert project.git("status", "--porcelain").splitlines() == [" M train.py", "?? comment.md"]
     change(project, "GAIN = 50.0", "GAIN = 25.0 * 2.0")
     ended = gate(project, *words)
     assert ended.returncode == 0, ended.stdout + ended.stderr

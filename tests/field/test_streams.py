@@ -100,6 +100,7 @@ def test_settings_are_accepted_rejected_repeated_and_refused(repository, tmp_pat
     status, answer = tried(repository, {"settings": {"lr": 12.0}})
     assert (status, answer["decision"]) == (2, "refused")
     assert "it changes evaluate.py" in answer["error"]
+    assert repository.git("status", "--porcelain", "--", "agent") == "", "a stream is no part of the code"
     tree = checked(repository)
     assert tree["stream"] | {"candidates": 2, "accepted": 1, "refused": 1} == tree["stream"]
     assert (tree["check"]["problems"], tree["check"]["journals"]) == ([], 4)

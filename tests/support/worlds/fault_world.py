@@ -295,5 +295,6 @@ def check_files(experiment_dir: Path, events: Sequence[AnyEvent]) -> None:
         for checkpoint in run.checkpoints[-1:]:
             data = (experiment_dir / checkpoint.file).read_bytes()
             assert (len(data), hashlib.sha256(data).hexdigest()) == (checkpoint.size_bytes, checkpoint.sha256)
-    unfinished_files = [path.name for path in experiment_dir.rglob(".*") if path.is_file() and path.name != ".lock"]
+    names = [path.name for path in experiment_dir.rglob(".*") if path.is_file()]
+    unfinished_files = [name for name in names if name not in (".lock", ".gitignore")]
     assert not unfinished_files, unfinished_files

@@ -18,6 +18,7 @@ def test_an_existing_experiment_directory_is_refused(tmp_path: Path) -> None:
         tmp_path / "a" / "b", requests.planned(requests.asked("shaped", "wait"), MACHINE), MACHINE, "all of the plan"
     )
     assert (tmp_path / "a" / "b" / "plan.txt").read_text() == "all of the plan\n"
+    assert (tmp_path / "a" / "b" / ".gitignore").read_text().endswith("\n*\n")
     with pytest.raises(UsageError, match="--name or --output-dir"):
         claim_new(tmp_path / "a" / "b")
 

@@ -12,7 +12,15 @@ from esper_ab.journal.lock import JOURNAL_NAME, Lock
 
 TORN = b'{"n":0,"prev":'
 # Files after a kill during the write of the first line, and after that of a joint experiment before its parts.
-KILLED = (".lock", "events.jsonl", "experiment.toml", "rewards/x/mine.py", "console.log")
+KILLED = (
+    ".lock",
+    ".gitignore",
+    "..gitignore.41-7",
+    "events.jsonl",
+    "experiment.toml",
+    "rewards/x/mine.py",
+    "console.log",
+)
 JOINT = (".lock", "plan.json", "digits.toml", ".digits.toml.tmp")
 
 
@@ -56,5 +64,5 @@ def test_clearing_a_leftover_directory_keeps_its_console_log(tmp_path):
     assert (leftover / JOURNAL_NAME).read_bytes() == TORN
     assert is_leftover(leftover), "its lock names a holder that has left"
     clear(leftover)
-    assert sorted(path.name for path in leftover.iterdir()) == [".lock", "console.log"]
+    assert sorted(path.name for path in leftover.iterdir()) == [".gitignore", ".lock", "console.log"]
     Journal(leftover).close()

@@ -17,6 +17,7 @@ from esper_ab.kept_runs.folder import (
     evict,
     find_runs,
     locked,
+    make_folder_of_runs,
     read_run,
     stored_files,
     write_run,
@@ -77,7 +78,8 @@ def stop(*_):
     print("stopped", flush=True)
     time.sleep(600)
 
-pathlib.Path.replace = stop
+replace = pathlib.Path.replace
+pathlib.Path.replace = lambda path, target: stop() if target.suffix == ".run" else replace(path, target)
 """
 
 
@@ -85,7 +87,7 @@ def test_a_writer_that_is_killed_before_the_rename_leaves_the_folder_as_it_was(e
     with keeping(experiment, STOP + KEEP) as process:
         begin(process)
         assert process.stdout.readline() == "stopped\n"
-    (draft,) = [path for path in (tmp_path / "kept").rglob(".*") if path.name != ".lock"]
+    (draft,) = [path for path in (tmp_path / "kept").glob("*/.*")]
     assert stored_files(tmp_path / "kept") == []
     assert abandoned_drafts(tmp_path / "kept") == []
     assert keep_runs(experiment) == 12
@@ -160,3 +162,12 @@ def test_a_folder_without_runs_is_not_written_to(tmp_path):
     (tmp_path / "photos").mkdir()
     assert tidy_folder(tmp_path / "photos", 0).runs == 0
     assert list((tmp_path / "photos").iterdir()) == []
+
+
+def test_git_ignores_a_folder_that_has_kept_runs_alone(experiment, tmp_path):
+    keep_runs(experiment)
+    assert (tmp_path / "kept" / ".gitignore").read_text(encoding="utf-8").endswith("\n*\n")
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "mine.png").touch()
+    make_folder_of_runs(tmp_path / "photos")
+    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["mine.png"]
