@@ -79,11 +79,11 @@ def run_gate(question: GateQuestion, options: GateOptions | None = None) -> Gate
     gate = _gate(question, options or GateOptions())
     with naming(gate.options.command, replaced_command=shell_command("resume", gate.directory)):
         if begun(gate.directory):
-            trained = _continue_gate(gate)
+            has_trained = _continue_gate(gate)
         else:
-            trained = _begin_gate(gate)
+            has_trained = _begin_gate(gate)
     report = write_report(gate.directory)
-    if trained:
+    if has_trained:
         keep_end(gate.directory, gate.began)
     return answer_of(question, gate.directory, report)
 
@@ -101,14 +101,14 @@ def plan_gate(question: GateQuestion, options: GateOptions | None = None) -> Cam
 
 
 def _gate(question: GateQuestion, options: GateOptions) -> _Gate:
-    begin_s, began = time.monotonic(), datetime.now(UTC)
+    begin_s, begin_time = time.monotonic(), datetime.now(UTC)
     return _Gate(
         question=question,
         options=options,
         states=find_two_states(question, unsealed_in(question, options)),
         launcher=make_launcher(NOT_GIVEN),
         begin_s=begin_s,
-        began=began,
+        began=begin_time,
     )
 
 
@@ -207,6 +207,6 @@ def _options(gate: _Gate, seeds: int, left_s: float, pair_s: float, spent_s: flo
         minutes=gate.question.minutes,
         spent_s=lambda: time.monotonic() - begin_s,
     )
-    kept = SittingKept(directory=gate.directory, began=gate.began)
+    sitting = SittingKept(directory=gate.directory, began=gate.began)
     limits = Limits(starts_s=max(0.0, left_s - pair_s), ends_s=left_s)
-    return RunOptions(watched=False, observers=[kept, lines], limits=limits)
+    return RunOptions(watched=False, observers=[sitting, lines], limits=limits)

@@ -32,6 +32,9 @@ class Sitting(msgspec.Struct, frozen=True, kw_only=True):
     ended: datetime | None = None  # with its answer; None: it is running, or was interrupted
 
 
+_decode = msgspec.json.Decoder(list[Sitting]).decode
+
+
 @dataclass(frozen=True, kw_only=True)
 class SittingKept:
     """An observer that keeps when the command began, as soon as the journal has its first event."""
@@ -45,11 +48,11 @@ class SittingKept:
             _write(self.directory, [*_sittings(self.directory), Sitting(began=self.began)])
 
 
-def keep_end(directory: Path, began: datetime) -> None:
+def keep_end(directory: Path, begin_time: datetime) -> None:
     """Keep that the sitting which began then has ended now."""
     now = datetime.now(UTC)
-    sittings = [sitting for sitting in _sittings(directory) if sitting.began != began]
-    _write(directory, [*sittings, Sitting(began=began, ended=now)])
+    sittings = [sitting for sitting in _sittings(directory) if sitting.began != begin_time]
+    _write(directory, [*sittings, Sitting(began=begin_time, ended=now)])
 
 
 def spent_seconds(experiment_dir: Path) -> float:
@@ -59,38 +62,38 @@ def spent_seconds(experiment_dir: Path) -> float:
     """
     sittings = _sittings(experiment_dir)
     spent_s = 0.0
-    before = datetime.min.replace(tzinfo=UTC)
-    for first, last in _journalled(experiment_dir):
-        begin, end = first, last
+    end_before = datetime.min.replace(tzinfo=UTC)
+    for first_time, last_time in _journalled(experiment_dir):
+        begin, end = first_time, last_time
         for sitting in sittings:
-            if before < sitting.began <= first:
+            if end_before < sitting.began <= first_time:
                 begin = sitting.began
-                end = last if sitting.ended is None else max(last, sitting.ended)
+                end = last_time if sitting.ended is None else max(last_time, sitting.ended)
         spent_s += max(0.0, (end - begin).total_seconds())
-        before = end
+        end_before = end
     return spent_s
 
 
 def _journalled(experiment_dir: Path) -> Iterator[tuple[datetime, datetime]]:
     """Yield the times of the first event and the last one of each sitting."""
     reading = read(experiment_dir / JOURNAL_NAME)
-    first: datetime | None = None
-    last: datetime | None = None
+    first_time: datetime | None = None
+    last_time: datetime | None = None
     for event in reading:
         stamp = datetime.fromisoformat(reading.wall_time)
-        if isinstance(event, ExperimentContinued) and first is not None and last is not None:
-            yield first, last
-            first = None
-        first = first or stamp
-        last = stamp
-    if first is not None and last is not None:
-        yield first, last
+        if isinstance(event, ExperimentContinued) and first_time is not None and last_time is not None:
+            yield first_time, last_time
+            first_time = None
+        first_time = first_time or stamp
+        last_time = stamp
+    if first_time is not None and last_time is not None:
+        yield first_time, last_time
 
 
 def _sittings(directory: Path) -> list[Sitting]:
     """Return the sittings in the file; none if it is not there or damaged."""
     try:
-        return msgspec.json.decode(read_regular(directory / SITTINGS), type=list[Sitting])
+        return _decode(read_regular(directory / SITTINGS))
     except (OSError, *UNREADABLE):
         return []
 

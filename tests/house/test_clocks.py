@@ -11,6 +11,8 @@ from house.sources import ROOT, SOURCES, breaking, calls, name_of
 ASKED_FOR = {
     "esper_ab/api/requested.py": "the date in an experiment's name",
     "esper_ab/campaign/directory.py": "the time in an experiment's name",
+    "esper_ab/gate/running.py": "when a sitting began, beside the stamps of the journal",
+    "esper_ab/gate/spent.py": "when a sitting ended, likewise",
     "esper_ab/journal/file.py": "the stamp of a line",
     "esper_ab/stream/ledger.py": "the stamp of a line",
     "esper_ab/journal/lock.py": "since when the holder has it",
