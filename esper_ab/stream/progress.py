@@ -83,9 +83,9 @@ class StreamProgress:
         """Return the last answer on a candidate that was compared with the present incumbent; None if there is none."""
         for candidate in reversed(self.candidates):
             decided = self.decided.get(candidate.number)
-            is_present = candidate.incumbent == self.incumbent.number or candidate.number == self.incumbent.number
-            is_answer = decided is not None and decided.decision in _ANSWERS
-            if decided is not None and is_answer and is_present and candidate.setup.identity == setup.identity:
+            if decided is None or decided.decision not in _ANSWERS or candidate.incumbent != self.incumbent.number:
+                continue
+            if candidate.setup.identity == setup.identity:
                 return candidate, decided
         return None
 

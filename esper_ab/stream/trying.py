@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from esper_ab.campaign.campaign import CampaignPlan
 from esper_ab.contracts.errors import UsageError, WorkerFailed, WorkerHung
 from esper_ab.contracts.wording import counted
 from esper_ab.gate.asked import spelled_as_file
+from esper_ab.settings.schema import SHORT
 from esper_ab.stream.asked import pair_campaign
 from esper_ab.stream.deciding import decide
 from esper_ab.stream.entries import Begun, Decided, Refused, Setup
@@ -17,6 +20,7 @@ from esper_ab.stream.opening import fresh_rng_seed, measure
 from esper_ab.stream.outcomes import has_begun, pairs_of
 from esper_ab.stream.progress import StreamProgress, fold
 from esper_ab.stream.proposal import Proposal
+from esper_ab.stream.question import StreamQuestion
 from esper_ab.stream.running import planned, report_of, run_to, start
 from esper_ab.stream.states import changed_words, digests, seal_setup
 
@@ -107,7 +111,7 @@ def _check(ledger: Ledger, progress: StreamProgress, setup: Setup, note: str) ->
     if setup.inside != progress.incumbent.setup.inside:
         place_words = progress.incumbent.setup.inside or "the top of the repository"
         reason = f"its runs would not work in {place_words}, where those of the incumbent do"
-    elif setup.identity == progress.incumbent.setup.identity:
+    elif _identity(question, setup) == _identity(question, progress.incumbent.setup):
         reason = "it is the incumbent: the same files and settings"
     else:
         present = digests(ledger.folder, setup, question.unchanged, Path(question.folder))
@@ -115,6 +119,12 @@ def _check(ledger: Ledger, progress: StreamProgress, setup: Setup, note: str) ->
     if reason:
         ledger.append(Refused(setup=setup, note=note, reason=reason))
         raise CandidateRefused(f"candidate refused: {reason}")
+
+
+def _identity(question: StreamQuestion, setup: Setup) -> tuple[str, bytes]:
+    """Return what two setups have in common that train alike: files and settings, those of the question among them."""
+    common_values = {SHORT.get(key, key): value for key, value in question.settings.items()}
+    return setup.tree, msgspec.json.encode({**common_values, **setup.settings}, order="sorted")
 
 
 def _plan(folder: Path, progress: StreamProgress, setup: Setup, note: str) -> tuple[CampaignPlan, Begun]:

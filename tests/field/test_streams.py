@@ -37,6 +37,7 @@ incumbent_seeds = 2
 unchanged = ['evaluate.py']
 [settings]
 devices = ['cpu:0']
+trainer.lr = 0.1
 [launcher]
 name = 'inline'
 """
@@ -82,6 +83,8 @@ def checked(repository):
 
 def test_settings_are_accepted_rejected_repeated_and_refused(repository, tmp_path):
     assert opened(repository)["incumbent"]["runs"] == 2
+    status, answer = tried(repository, {"settings": {"lr": 0.1}})
+    assert (status, answer["decision"]) == (2, "refused"), "it is the incumbent, too"
     status, answer = tried(repository, {"settings": {"lr": -2.0}, "note": "worse"}, folder=tmp_path)
     assert (status, answer["decision"], answer["candidate"]) == (12, "rejected", 1)
     assert answer["seeds"] == 4
@@ -90,20 +93,25 @@ def test_settings_are_accepted_rejected_repeated_and_refused(repository, tmp_pat
     assert answer["incumbent"]["settings"] == {"trainer.lr": 9.0}
     assert answer["incumbent"]["runs"] == 2
     assert Path(answer["report"]).is_file()
+    status, answer = tried(repository, {"settings": {"lr": -2.0}})
+    assert (status, answer["decision"], answer["repeated"]) == (12, "rejected", False), "of another incumbent"
     lines = (repository.top / "agent" / LEDGER).read_bytes()
-    status, again = tried(repository, {"settings": {"lr": 9.0}})
-    assert (status, again["decision"], again["repeated"]) == (0, "accepted", True)
+    status, again = tried(repository, {"settings": {"lr": -2.0}})
+    assert (status, again["decision"], again["repeated"]) == (12, "rejected", True)
     assert (repository.top / "agent" / LEDGER).read_bytes() == lines
+    status, answer = tried(repository, {"settings": {"lr": 9.0}})
+    assert (status, answer["decision"]) == (2, "refused")
+    assert "it is the incumbent" in answer["error"]
     status, answer = tried(repository, {"settings": {"nonsense": 9.0}})
-    assert (status, answer["decision"], answer["stream"]["candidates"]) == (4, "failed", 2)
+    assert (status, answer["decision"], answer["stream"]["candidates"]) == (4, "failed", 3)
     repository.write({"evaluate.py": "def score(x):\n    return 2 * x\n"})
     status, answer = tried(repository, {"settings": {"lr": 12.0}})
     assert (status, answer["decision"]) == (2, "refused")
     assert "it changes evaluate.py" in answer["error"]
     assert repository.git("status", "--porcelain", "--", "agent") == "", "a stream is no part of the code"
     tree = checked(repository)
-    assert tree["stream"] | {"candidates": 2, "accepted": 1, "refused": 1} == tree["stream"]
-    assert (tree["check"]["problems"], tree["check"]["journals"]) == ([], 4)
+    assert tree["stream"] | {"candidates": 3, "accepted": 1, "refused": 3} == tree["stream"]
+    assert (tree["check"]["problems"], tree["check"]["journals"]) == ([], 5)
 
 
 def begun_and_killed(repository, settings):
