@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -216,26 +217,41 @@ def test_a_killed_command_loses_and_doubles_nothing(repository):
     assert checked(repository)["check"]["problems"] == []
 
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "gate.md"
 LOOP = """
-for gain in -1 5 5; do
+for gain in -1 5 6 7; do
     sed "s/^GAIN = .*/GAIN = $gain/" train.py > new.py && mv new.py train.py
-    if echo '{"code": ".", "note": "gain '$gain'"}' | esper-ab stream try agent 2>> ../log.txt; then
-        git -c user.name=agent -c user.email=agent@localhost commit --quiet --all --message "gain $gain" >&2 || true
-    else
-        git checkout --quiet train.py
-    fi
+    mkdir -p "parts of $gain" && touch "parts of $gain/note.txt"
+    git add train.py
+    if [ $gain = 6 ]; then echo '' >> evaluate.py; fi
+    if [ $gain = 7 ]; then git checkout --quiet HEAD evaluate.py; fi
+    {
+        BODY
+    } 2>> ../log.txt | grep '^{'
 done
 """
 
 
 @pytest.mark.slow
-def test_a_shell_loop_keeps_what_is_shown_to_be_better(repository):
+def test_the_shell_loop_of_the_page_keeps_what_is_better_and_takes_back_only_what_was_judged(repository):
+    """The candidate with a gain of 6 is refused, and its files are still there with that of 7."""
     (repository.top / "stream.toml").write_text(FILE.replace("[launcher]\nname = 'inline'\n", ""))
     opened(repository, code="'.'")
-    process = subprocess.run(["sh", "-c", LOOP], cwd=repository.top, capture_output=True, text=True, check=True)
+    repository.commit({})
+    body = PAGE.read_text(encoding="utf-8").partition("So a loop needs")[2].partition("```sh\n")[2].partition("```")[0]
+    author = {f"GIT_{role}_{fact}": "agent" for role in ("AUTHOR", "COMMITTER") for fact in ("NAME", "EMAIL")}
+    process = subprocess.run(
+        ["sh", "-c", LOOP.replace("BODY", body)],
+        cwd=repository.top,
+        env=os.environ | author,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     answers = [json.loads(line) for line in process.stdout.splitlines()]
-    assert [answer["decision"] for answer in answers] == ["rejected", "accepted", "accepted"]
-    assert answers[2]["repeated"]
-    assert repository.git("log", "--format=%s").splitlines() == ["gain 5", "a state"]
-    assert (repository.top / "train.py").read_text() == TRAIN.replace("GAIN = 0.0", "GAIN = 5")
+    assert [answer["decision"] for answer in answers] == ["rejected", "accepted", "refused", "accepted"]
+    assert repository.git("log", "--format=%s").splitlines() == ["better", "better", "a state", "a state"]
+    assert (repository.top / "train.py").read_text() == TRAIN.replace("GAIN = 0.0", "GAIN = 7")
+    assert sorted(path.name for path in repository.top.glob("parts *")) == [f"parts of {gain}" for gain in (5, 6, 7)]
+    assert repository.git("status", "--porcelain") == ""
     assert checked(repository)["check"]["problems"] == []
