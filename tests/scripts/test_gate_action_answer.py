@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -164,7 +165,13 @@ def test_an_example_uses_inputs_and_outputs_of_the_action_and_has_a_readable_que
     assert set(step.get("with", {})) <= set(action["inputs"])
     used_outputs = set(re.findall(r"steps\.gate\.outputs\.([\w-]+)", (folder / f"{name}.yml").read_text()))
     assert used_outputs <= set(action["outputs"])
-    assert read_gate_file(folder / f"{name}.toml").question().minutes > 0.0
+    question = read_gate_file(folder / f"{name}.toml").question()
+    assert question.minutes > 0.0
+    assert "wall_s" not in str(question.guardrails), "no run would be kept"
+    assert workflow["concurrency"]["cancel-in-progress"] == "${{ github.event_name == 'pull_request' }}"
+    events = workflow[True]  # what YAML 1.1 makes of `on`
+    watched = (events["pull_request"] or {}).get("paths", ["**"])
+    assert any(fnmatch(step.get("with", {}).get("file", "gate.toml"), pattern) for pattern in watched)
 
 
 def test_every_variable_that_a_script_reads_is_given_to_its_step():
