@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from esper_ab.gate.budget import REPORT_S
 from esper_ab.gate.fitting import cost_of, fit, plan_lines, spread_of, with_kept_runs
 from esper_ab.gate.look_lines import LookLines
 from esper_ab.gate.measured import measured_before
+from esper_ab.gate.planning_lock import planned_alone
 from esper_ab.gate.question import BASE, HEAD, GateQuestion
 from esper_ab.gate.spent import SittingKept, keep_end, run_seconds, spent_seconds
 from esper_ab.gate.states import GateStates, find_two_states
@@ -155,11 +157,13 @@ def _refuse_edited(gate: _Gate, plan: CampaignPlan) -> None:
 
 def _begin_gate(gate: _Gate) -> bool:
     """Plan and run a gate that has not begun; return True, as `_continue_gate` does if it trains."""
-    plan, pair_s = _planned(gate)
-    confirm(plan, yes=True, dry_run=False)
-    left_s = 60.0 * gate.question.minutes - gate.passed_s - REPORT_S
-    options = _options(gate, plan.parts[0].plan.experiment.seeds, left_s, pair_s, gate.passed_s)
-    with claim(plan) as claimed_plan:
+    with ExitStack() as stack:
+        with planned_alone(gate.directory):
+            plan, pair_s = _planned(gate)
+            confirm(plan, yes=True, dry_run=False)
+            claimed_plan = stack.enter_context(claim(plan))
+        left_s = 60.0 * gate.question.minutes - gate.passed_s - REPORT_S
+        options = _options(gate, plan.parts[0].plan.experiment.seeds, left_s, pair_s, gate.passed_s)
         gate.options.use_directory(gate.directory)
         try:
             run(claimed_plan, options)
@@ -171,9 +175,9 @@ def _begin_gate(gate: _Gate) -> bool:
 def _continue_gate(gate: _Gate) -> bool:
     """Run the rest of a gate that has begun, and return True; False if it has ended or has no time left."""
     directory = gate.directory
-    if holder(directory) is not None:
+    if (present_holder := holder(directory)) is not None:
         status = shell_command("status", directory, "--follow")
-        raise UsageError(f"{directory}: this gate is running; `{status}` shows how far it is")
+        raise UsageError(f"{directory}: this gate is running ({present_holder}); `{status}` shows how far it is")
     history = load(directory).history
     if history.finished:
         gate.options.say(f"{directory} has the answer to this question.")

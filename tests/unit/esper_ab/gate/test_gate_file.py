@@ -24,7 +24,7 @@ def written(tmp_path):
 def test_the_smallest_file_is_a_question(written):
     question = written(SMALLEST).question()
     assert (question.train, question.outcome, question.better) == ("train.py:train", "loss", "lower")
-    assert (question.claim, question.base, question.head) == ("not-worse", "", ".")
+    assert (question.claim, question.base, question.head) == ("not-worse", None, ".")
 
 
 def test_flags_override_the_file(written):
