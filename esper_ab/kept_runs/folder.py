@@ -45,6 +45,12 @@ def make_folder_of_runs(folder: Path) -> None:
         leave_unversioned(folder)
 
 
+def is_folder_of_runs(folder: Path) -> bool:
+    """Whether a folder has kept runs, or is what remains of one whose runs were removed."""
+    names = [path.name for path in folder.iterdir()]
+    return bool(stored_files(folder)) or (bool(names) and all(map(_OURS.fullmatch, names)))
+
+
 def path_of(folder: Path, key: str, conditions: Mapping[str, str]) -> Path:
     """Return the file of a run that was trained under these conditions."""
     text = "\n".join(f"{name}={value}" for name, value in sorted(conditions.items()))

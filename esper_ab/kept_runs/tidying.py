@@ -10,7 +10,15 @@ import msgspec
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files_below import remove_below
 from esper_ab.contracts.wording import counted
-from esper_ab.kept_runs.folder import StoredFile, abandoned_drafts, evict, locked, read_run, stored_files
+from esper_ab.kept_runs.folder import (
+    StoredFile,
+    abandoned_drafts,
+    evict,
+    is_folder_of_runs,
+    locked,
+    read_run,
+    stored_files,
+)
 
 
 class FolderContents(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,9 +50,11 @@ def _size(size_bytes: int) -> str:
 
 
 def check_folder(folder: Path) -> FolderContents:
-    """Read every run in the folder; UsageError if there is no such folder. Nothing is changed."""
+    """Read every run in the folder; UsageError if there is no such folder, or another one. Nothing is changed."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: there is no such folder of kept runs")
+    if not is_folder_of_runs(folder):
+        raise UsageError(f"{folder}: there are no kept runs in it; name the folder that --references had")
     experiments: dict[str, int] = {}
     damaged_files = []
     intact_files: list[StoredFile] = []
@@ -72,11 +82,9 @@ def check_folder(folder: Path) -> FolderContents:
 def tidy_folder(folder: Path, limit_bytes: int | None) -> FolderContents:
     """Remove damaged files, drafts of killed writers and, with a limit, the runs used longest ago beyond it.
 
-    Raises UsageError if there is no such folder, and OSError if it cannot be changed.
+    Raises UsageError as `check_folder` does, and OSError if the folder cannot be changed.
     """
     contents = check_folder(folder)
-    if not (contents.runs or contents.damaged):
-        return contents  # and write no lock into a folder that may not be ours
     removed_names = []
     removed_bytes = 0
     with locked(folder):

@@ -13,6 +13,7 @@ from esper_ab.contracts.errors import UsageError
 
 DEFAULT_LIMIT = "1GB"
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(|k|M|G|T)(|B|iB)", re.IGNORECASE)
+_LEAST_WITHOUT_UNIT = 1e6  # bytes
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -40,10 +41,15 @@ def read_references(folder: Path | None, limit: str | None, names: tuple[str, st
 
 
 def read_size(text: str, name: str) -> int:
-    """Return the bytes of a size, as in 500MB or 2GiB; UsageError, with the name of the setting, for other text."""
+    """Return the bytes of a size, as in 500MB or 2GiB.
+
+    UsageError, with the name of the setting, for other text, and for so few bytes that a unit was forgotten.
+    """
     size = _SIZE.fullmatch(text.strip())
     if size is None:
         raise UsageError(f"{name} {text!r}: expected a size, as in 500MB or 2GB")
     number, prefix, unit = size.groups()
+    if not (prefix or unit) and 0.0 < float(number) < _LEAST_WITHOUT_UNIT:
+        raise UsageError(f"{name} {text!r}: this would be {number} bytes; add the unit, as in {number}MB or {number}GB")
     base = 1024 if unit.lower() == "ib" else 1000
     return int(float(number) * base ** _POWERS[prefix.lower()])

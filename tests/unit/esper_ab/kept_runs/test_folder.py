@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 from support.journals.kept_experiments import finished_experiment, synthetic
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.kept_runs.entry import DamagedRun, decode, encode
 from esper_ab.kept_runs.folder import (
     LARGEST_BYTES,
@@ -158,10 +159,19 @@ def test_every_changed_byte_is_noticed(experiment, tmp_path):
         decode(data[:-1])
 
 
-def test_a_folder_without_runs_is_not_written_to(tmp_path):
-    (tmp_path / "photos").mkdir()
-    assert tidy_folder(tmp_path / "photos", 0).runs == 0
-    assert list((tmp_path / "photos").iterdir()) == []
+@pytest.mark.parametrize("names", [(), ("mine.png",), (".gitignore", "events.jsonl")])
+def test_a_folder_without_runs_is_refused_and_not_written_to(tmp_path, names):
+    for name in names:
+        (tmp_path / name).touch()
+    with pytest.raises(UsageError, match="there are no kept runs in it"):
+        tidy_folder(tmp_path, 0)
+    assert {path.name for path in tmp_path.iterdir()} == set(names)
+
+
+def test_a_folder_whose_runs_were_removed_is_tidy(experiment, tmp_path):
+    keep_runs(experiment)
+    assert len(tidy_folder(tmp_path / "kept", 0).removed) == 12
+    assert (check_folder(tmp_path / "kept").runs, tidy_folder(tmp_path / "kept", 0).removed) == (0, ())
 
 
 def test_git_ignores_a_folder_that_has_kept_runs_alone(experiment, tmp_path):

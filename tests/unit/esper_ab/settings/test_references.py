@@ -8,7 +8,7 @@ NAMES = ("--references", "--references-limit")
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("500", 500), ("500MB", 500e6), ("2 GB", 2e9), ("1.5GiB", 1.5 * 2**30), ("3k", 3000), ("0", 0), ("1tb", 1e12)],
+    [("2000000", 2e6), ("500MB", 500e6), ("2 GB", 2e9), ("1.5GiB", 1.5 * 2**30), ("3k", 3000), ("0", 0), ("1tb", 1e12)],
 )
 def test_sizes(text, size):
     assert read_size(text, "--references-limit") == size
@@ -17,6 +17,12 @@ def test_sizes(text, size):
 @pytest.mark.parametrize("text", ["", "GB", "-1", "1.5.5MB", "1e9", "ten", "5 MBit"])
 def test_text_that_is_no_size_is_refused(text):
     with pytest.raises(UsageError, match="expected a size, as in 500MB or 2GB"):
+        read_size(text, "--references-limit")
+
+
+@pytest.mark.parametrize("text", ["20", "0.5", "999999"])
+def test_a_size_whose_unit_was_forgotten_is_refused(text):
+    with pytest.raises(UsageError, match=f"this would be {text} bytes; add the unit, as in {text}MB or {text}GB"):
         read_size(text, "--references-limit")
 
 
