@@ -9,6 +9,7 @@ from esper_ab.contracts.wording import counted
 from esper_ab.report.markdown import escaped
 from esper_ab.stats.text import signed
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.verdict import Verdict
 
 MOST_LINES = 15
 _MOST_WARNINGS = 2
@@ -35,7 +36,10 @@ def comment(document: Mapping[str, Any], comparison: Comparison) -> str:
         "|---|---|",
         *(f"| {name} | {value} |" for name, value in rows.items()),
     ]
-    warnings = [f"> {escaped(warning)}" for warning in comparison.warnings[:_MOST_WARNINGS]]
+    texts = comparison.warnings
+    if document["complaint"] and comparison.verdict == Verdict.IDENTICAL:  # whose headline does not say what fails
+        texts = (document["complaint"], *texts)
+    warnings = [f"> {escaped(text)}" for text in texts[:_MOST_WARNINGS]]
     if warnings:
         lines += ["", *warnings]
     return "\n".join(lines[:MOST_LINES]) + "\n"

@@ -147,6 +147,10 @@ def _failing_guardrail(comparison: Comparison) -> str:
         if result.result != "holds":
             measure = result.guardrail.measure.label
             return f", but the guardrail {measure} ({result.guardrail.margin_words}) is {result.result}"
+    guards = comparison.design.guards
+    if guards is not None and not comparison.guardrails:  # identical pairs, before the first look
+        first_guardrail = guards.items[0]
+        return f", but the guardrail {first_guardrail.measure.label} ({first_guardrail.margin_words}) is not tested"
     return ", but the plan has no guardrails (--guardrail)"
 
 

@@ -194,3 +194,17 @@ def test_a_condition_with_guardrails_is_about_the_group_that_is_compared():
     for wrong in ("simplified better-than shaped", "shaped worse-than simplified"):
         with pytest.raises(UsageError, match="guardrails are those of a group that is compared"):
             parse_requirement(f"{wrong} with guardrails", groups, contrasts)
+
+
+def test_the_requirement_names_a_guardrail_that_equal_records_leave_untested():
+    groups = {"shaped": Shape(stream="same"), "simplified": Shape(stream="same")}
+    journal = Synthetic(groups=groups, replicates=20, episodes=2, settings={"guardrails": (WALL_TIME,)})
+    (comparison,) = content(fold(journal.events())).comparisons
+    assert comparison.verdict is Verdict.IDENTICAL
+    requirement = Requirement(
+        left=comparison.question.a, relation="not-worse-than", right=comparison.question.b, guarded=True
+    )
+    before_a_look = replace(comparison, guardrails=())
+    for item in (comparison, before_a_look):
+        with pytest.raises(ConditionNotMet, match=r"is IDENTICAL, but the guardrail wall time \(10 %\) is not tested"):
+            require([requirement], [item])
