@@ -71,6 +71,11 @@ PRODUCTS = {
     "records": _bench("records", "esper_ab/journal", "esper_ab/readers", "esper_ab/report"),
     "ppo": _bench("ppo", "workers/kinds/gymnasium", "workers/ppo", "workers/run"),
     "judging": _bench("judging", "esper_ab/readers", "esper_ab/formats", *_STATISTICS),
+    "gates on training": Product(  # its runs, trained once, are in the CSV file
+        files=("docs/evidence/benchmarks/gate_runs.csv", "docs/evidence/gates-on-training.md"),
+        code=("scripts/gate_rates.py", "esper_ab/gate", *_STATISTICS),
+        command=("scripts/gate_rates",),
+    ),
     "item rates": Product(
         files=("docs/evidence/benchmarks/item_rates.json",),
         code=("scripts/item_rates.py", "tests/simulation/items.py"),

@@ -58,6 +58,8 @@ NAME_FLAGS = {
     "esper_ab/settings/flags.py": "flags of `launch`",
     "esper_ab/settings/parts.py": "--grid, and a margin per task, of `launch`",
     "esper_ab/settings/request.py": "--group and --vary of `launch`",
+    "esper_ab/stream/proposal.py": "--set of `stream try`",
+    "esper_ab/stream/trying.py": "--give-up of `stream try`",
     "esper_ab/verdict/requirement.py": "--fail-unless",
     "esper_ab/kinds/trainer/settings.py": "a flag of the user's command",
     "workers/kinds/trainer/outcome_sources/wandb_log.py": "a flag of the user's program",
