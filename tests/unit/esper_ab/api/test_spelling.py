@@ -61,6 +61,7 @@ NAME_FLAGS = {
     "esper_ab/stream/proposal.py": "--set of `stream try`",
     "esper_ab/stream/trying.py": "--give-up of `stream try`",
     "esper_ab/verdict/requirement.py": "--fail-unless",
+    "esper_ab/kept_runs/tidying.py": "--references and --references-limit of `tidy`",
     "esper_ab/kinds/trainer/settings.py": "a flag of the user's command",
     "workers/kinds/trainer/outcome_sources/wandb_log.py": "a flag of the user's program",
     "workers/kinds/gymnasium/kind.py": "`evaluate --import`",
