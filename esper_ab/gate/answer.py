@@ -54,7 +54,7 @@ def answer_of(question: GateQuestion, directory: Path, report: Report) -> GateAn
     try:
         notes = require(requirements, content.comparisons)
     except ConditionNotMet as error:
-        complaint = str(error)
+        complaint = as_in_file(str(error))
     if question.undecided == "pass" and comparison.verdict in _UNDECIDED:
         notes = [complaint] if complaint else notes
         complaint = ""
@@ -68,12 +68,17 @@ def answer_of(question: GateQuestion, directory: Path, report: Report) -> GateAn
         passed=not complaint,
         exit_status=ConditionNotMet.exit_code if complaint else 0,
         complaint=complaint,
-        lines=(*comparison.answer, *(f"note: {note}" for note in notes)),
+        lines=tuple(map(as_in_file, (*comparison.answer, *(f"note: {note}" for note in notes)))),
         markdown=comment(document, comparison),
         directory=directory,
         report=directory / PAGE,
         document=document,
     )
+
+
+def as_in_file(text: str) -> str:
+    """Return a text of the report with settings as gate.toml and pytest name them: a gate has no flags for them."""
+    return text.replace("--outcome-range", "outcome_range")
 
 
 def _document(
@@ -92,8 +97,8 @@ def _document(
         "passed": not complaint,
         "complaint": complaint,
         "claim": question.requirement,
-        "headline": comparison.headline,
-        "warnings": comparison.warnings,
+        "headline": as_in_file(comparison.headline),
+        "warnings": tuple(map(as_in_file, comparison.warnings)),
         "estimate": comparison.estimate,
         "low": comparison.low,
         "high": comparison.high,

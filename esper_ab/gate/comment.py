@@ -30,13 +30,13 @@ def comment(document: Mapping[str, Any], comparison: Comparison) -> str:
     lines = [
         f"### {escaped(comparison.verdict)}: the gate is {mark}",
         "",
-        escaped(comparison.headline),
+        escaped(document["headline"]),
         "",
         f"| claim | {escaped(document['claim'])} |",
         "|---|---|",
         *(f"| {name} | {value} |" for name, value in rows.items()),
     ]
-    texts = comparison.warnings
+    texts = tuple(document["warnings"])
     if document["complaint"] and comparison.verdict == Verdict.IDENTICAL:  # whose headline does not say what fails
         texts = (document["complaint"], *texts)
     warnings = [f"> {escaped(text)}" for text in texts[:_MOST_WARNINGS]]

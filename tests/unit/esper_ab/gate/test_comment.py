@@ -12,6 +12,8 @@ COMPLAINT = (
 DOCUMENT = {
     "passed": False,
     "complaint": COMPLAINT,
+    "headline": "head and base did the same.",
+    "warnings": ("one warning", "another warning"),
     "states": {"base": {"words": "main"}, "head": {"words": "change"}},
     "pairs": 20,
     "most_pairs": 20,
