@@ -61,8 +61,8 @@ def make_experiment_directory(
     edited after the preflight. After an error, the directory is removed.
     """
     with _refusing(experiment_dir), removed_on_failure(experiment_dir):
-        leave_unversioned(experiment_dir)
         write_below(experiment_dir, "experiment.toml", experiment_toml(plan, machine, author_remarks).encode())
+        leave_unversioned(experiment_dir)
         write_below(experiment_dir, PLAN_TEXT, f"{text}\n".encode())
         keep_rewards(experiment_dir, machine.user_rewards)
         if code is not None:
