@@ -1,7 +1,8 @@
 """Seal, run and list the claims of docs/evidence/claims, a folder each with what `esper-ab launch` reads and writes.
 
     scripts/claims seal [NAME…]    store the plan of every claim that has none, before anything is trained
-    scripts/claims run [NAME…]     train the sealed claims, or go on with them, and store their answers
+    scripts/claims run [NAME…]     train the sealed claims that have no answer, or those named, or go on with them, and
+                                   store their answers
     scripts/claims page            write the page that lists all of them
     scripts/claims                 print that list
 
@@ -294,7 +295,8 @@ def main() -> int:
                 seal(claim)
         elif options.command == "run":
             for claim in chosen:
-                run(claim, options.output_dir)
+                if options.names or claim.stored("result.json") is None:
+                    run(claim, options.output_dir)
         elif options.command == "page":
             write_page()
         else:

@@ -136,3 +136,14 @@ def test_the_cost_counts_warm_ups_episodes_and_evaluations(tmp_path):
 
 def test_the_folders_of_the_registry_hold_claims_only():
     assert {path.name for path in CLAIMS.iterdir() if path.is_dir()} == {claim.name for claim in ALL}
+
+
+def test_only_claims_without_an_answer_run_unless_they_are_named(claim, monkeypatch, capsys):
+    monkeypatch.setattr(claims, "CLAIMS", claim.folder.parent)
+    monkeypatch.setattr(claims, "ROOT", claim.folder.parent)
+    claim.store("result.json", {})
+    monkeypatch.setattr("sys.argv", ["claims", "run"])
+    assert claims.main() == 0
+    monkeypatch.setattr("sys.argv", ["claims", "run", claim.name])
+    assert claims.main() == 2
+    assert "not sealed" in capsys.readouterr().err
