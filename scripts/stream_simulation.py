@@ -252,7 +252,7 @@ class Ended:
 
     @property
     def error(self) -> Floats:
-        """Of the claimed value, in standard errors."""
+        """Return how far the claimed value is from the true one, in its standard errors."""
         return np.asarray((self.claimed - self.value) / self.claimed_se)
 
 

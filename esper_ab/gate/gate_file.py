@@ -14,7 +14,7 @@ from esper_ab.contracts.plain_values import describe_value
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.gate.question import GateQuestion
-from esper_ab.settings.values import TOO_MANY_DIGITS
+from esper_ab.settings.toml_errors import toml_errors
 
 _TEXTS = ("train", "higher", "lower", "claim", "base", "head", "undecided", "references", "references_limit")
 _NUMBERS = ("margin", "minutes", "run_seconds")
@@ -51,16 +51,10 @@ class GateFile:
 
 def read_gate_file(path: Path) -> GateFile:
     """Read the file; UsageError if it is not there, is not TOML, or has an unknown key or a value of another type."""
-    try:
+    if not path.exists():
+        raise UsageError(f"{path}: no such file; `esper-ab init --gate` writes one")
+    with toml_errors(path):
         tree = tomllib.loads(read_regular(path).decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise UsageError(f"{path}: no such file; `esper-ab init --gate` writes one") from None
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path}: not TOML: {error}") from None
-    except ValueError:
-        raise UsageError(f"{path}: {TOO_MANY_DIGITS}") from None
     return GateFile(path=path, values={key: _checked(path, key, value) for key, value in tree.items()})
 
 

@@ -17,7 +17,7 @@ from esper_ab.settings.assignments import Assignment
 from esper_ab.settings.claim_table import Claim, read_claim
 from esper_ab.settings.launcher import NOT_GIVEN, AskedLauncher, asked_launcher
 from esper_ab.settings.schema import SHORT
-from esper_ab.settings.values import TOO_MANY_DIGITS
+from esper_ab.settings.toml_errors import toml_errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,18 +72,10 @@ def settings_sha256(tree: dict[str, Any]) -> str:
 
 def _load_tables(path: Path) -> dict[str, Any]:
     """Load the file without its [record] table, whose hash of the settings must match; raises UsageError."""
-    try:
+    with toml_errors(path):
         tree = tomllib.loads(read_regular(path).decode("utf-8-sig"))
         record = tree.pop("record", None)  # in an experiment.toml: facts from the time of planning
         sha256 = settings_sha256(tree)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not TOML: {error}") from None
-    except ValueError:
-        raise UsageError(f"{path}: {TOO_MANY_DIGITS}") from None
-    except RecursionError:
-        raise UsageError(f"{path}: lists or tables are nested too deeply") from None
     if record is None:
         return tree
     if not (isinstance(record, dict) and isinstance(record.get("settings"), str)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from esper_ab.contracts.plain_values import describe_value
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.launcher import asked_launcher
-from esper_ab.settings.values import TOO_MANY_DIGITS
+from esper_ab.settings.toml_errors import toml_errors
 from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stream.question import StreamQuestion
 
@@ -27,7 +26,9 @@ def read_stream_file(path: Path, folder: Path) -> StreamQuestion:
 
     Raises UsageError if the file is not there, is not TOML, or has an unknown key or an invalid value.
     """
-    values = {key: _checked(path, key, value) for key, value in _load(path).items()}
+    with toml_errors(path):
+        tree = tomllib.loads(read_regular(path).decode("utf-8-sig"))
+    values = {key: _checked(path, key, value) for key, value in tree.items()}
     names = {better: values.pop(better) for better in ("higher", "lower") if better in values}
     missing_lines = [] if "train" in values else [_EXAMPLE]
     if len(names) != 1:
@@ -41,17 +42,6 @@ def read_stream_file(path: Path, folder: Path) -> StreamQuestion:
     if values.get("shape") == "any" and values.get("outcome_range") is None:
         raise UsageError(f"{path}: shape = 'any' needs outcome_range = [LOW, HIGH], the possible outcomes")
     return StreamQuestion(folder=str(folder), outcome=outcome, better=better, **values)
-
-
-def _load(path: Path) -> Mapping[str, Any]:
-    try:
-        return tomllib.loads(read_regular(path).decode("utf-8-sig"))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path}: not TOML: {error}") from None
-    except ValueError:
-        raise UsageError(f"{path}: {TOO_MANY_DIGITS}") from None
 
 
 def _checked(path: Path, key: str, value: Any) -> Any:

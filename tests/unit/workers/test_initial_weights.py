@@ -72,7 +72,7 @@ def is_uniform_within(weight: np.ndarray, limit: float) -> bool:
 
 
 def test_the_last_layers_of_actor_and_critic_have_gains_of_their_own():
-    """Of orthogonal rows: 0.01 and 0.1 by default; other layers keep the square root of 2."""
+    """By default they are 0.01 and 0.1; the rows of all other layers have the square root of 2."""
     default_weights = weights(hidden=64)
     changed_weights = weights(hidden=64, actor_gain=1.0, critic_gain=0.5)
     for array, gains in ((default_weights, (0.01, 0.1)), (changed_weights, (1.0, 0.5))):

@@ -35,7 +35,7 @@ def test_the_plugin_imports_no_library_and_nothing_of_the_package_but_the_sessio
 
 
 def test_copies_of_tests_in_the_directory_of_an_experiment_are_not_collected(tmp_path):
-    """Of two files of one name, pytest would refuse the second."""
+    """If they were, pytest would refuse them, because two test files would have the same name."""
     for folder in ("tests", "experiments/x/trainer/ab", "all runs/other"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "test_training.py").write_text("def test_it(): pass\n")
