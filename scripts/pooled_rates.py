@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from page_tables import replace_tables  # noqa: E402
+
 from esper_ab.design.bounds import find_bounds  # noqa: E402
 from esper_ab.design.design import default_looks  # noqa: E402
 from esper_ab.stats.distributions import norm_isf, t_isf, t_sf  # noqa: E402
@@ -230,11 +232,6 @@ def percent(values: Bools) -> str:
     return f"{100.0 * float(np.mean(values)):.2f}"
 
 
-def table(rows: list[list[str]]) -> list[str]:
-    head, *body = rows
-    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body)]
-
-
 PLANS = (planned(6), planned(10), planned(20), planned(30), Plan(20, (6, 8, 10, 12, 14, 16, 18, 20)))
 
 
@@ -337,16 +334,7 @@ def main() -> None:
         "coverage": coverage_table,
         "mean": mean_table,
     }
-    text = PAGE.read_text(encoding="utf-8")
-    for name, build in tables.items():
-        start = f"<!-- {name} table -->\n"
-        end = f"\n<!-- /{name} table -->"
-        head, old_table = text.split(start)
-        _, tail = old_table.split(end)
-        lines = "\n".join(table(list(build())))
-        text = f"{head}{start}{lines}{end}{tail}"
-        print(f"{name}: done", flush=True)
-    PAGE.write_text(text, encoding="utf-8")
+    replace_tables(PAGE, tables)
 
 
 if __name__ == "__main__":

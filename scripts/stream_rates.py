@@ -15,6 +15,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from page_tables import replace_tables  # noqa: E402
 from stream_simulation import (  # noqa: E402
     CANDIDATES,
     LAWS,
@@ -75,11 +76,6 @@ COLUMNS = [
     "in SEs",
     "within one SE, %",
 ]
-
-
-def table(rows: list[list[str]]) -> list[str]:
-    head, *body = rows
-    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body)]
 
 
 PAIRS_AT_EQUAL_COST = 6  # 12 runs per candidate
@@ -192,16 +188,7 @@ def main() -> None:
         "shapes": shapes_table,
         "reuse": reuse_table,
     }
-    text = PAGE.read_text(encoding="utf-8")
-    for name, build in tables.items():
-        start = f"<!-- {name} table -->\n"
-        end = f"\n<!-- /{name} table -->"
-        head, old_table = text.split(start)
-        _, tail = old_table.split(end)
-        lines = "\n".join(table(list(build())))
-        text = f"{head}{start}{lines}{end}{tail}"
-        print(f"{name}: done", flush=True)
-    PAGE.write_text(text, encoding="utf-8")
+    replace_tables(PAGE, tables)
 
 
 if __name__ == "__main__":
