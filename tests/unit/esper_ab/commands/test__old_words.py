@@ -16,8 +16,9 @@ def test_the_refusal_of_an_old_command_names_its_successor(name: str) -> None:
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"no command '{name}'; write {_old_words.command_today(name)}" in " ".join(result.stderr.split())
     _, command, *arguments = _old_words.command_today(name).split()
-    with click.Context(load_command(command)) as context:
-        flags = {flag for param in load_command(command).get_params(context) for flag in param.opts}
+    loaded_command = load_command(command)
+    with click.Context(loaded_command, **loaded_command.context_settings) as context:
+        flags = {flag for param in loaded_command.get_params(context) for flag in param.opts}
     assert {argument for argument in arguments if argument.startswith("-")} <= flags
 
 
@@ -29,7 +30,8 @@ def test_the_refusal_of_an_old_flag_names_its_successor(flag: str) -> None:
         command = load_command(name)
         if isinstance(command, click.Group):
             continue
-        with click.Context(command) as context:
+        # With its settings, because the command keeps the help option of its first context.
+        with click.Context(command, **command.context_settings) as context:
             flags = [spelling for param in command.get_params(context) for spelling in param.opts]
             message = unknown_option(click.NoSuchOption(flag, ctx=context))
         if other_flags in ("", *flags) and flag not in flags:
