@@ -8,8 +8,9 @@ scripts/bench startup                      --help, status, launch to first episo
 scripts/bench records                      report, status, query over 10^5 and 10^6 records; 3 GB of disk
 scripts/bench judging                      judge of 10^5 and 10^6 rows of three kinds, beside reading them
 scripts/bench ppo                          PPO against the bare environment; --sb3 PYTHON: also Stable-Baselines3
+scripts/bench precision                    host training in bfloat16 against float32, on one core; half a minute
 scripts/bench gpu                          torch on a GPU against the native kernel on a core; needs a GPU
-scripts/bench tables                       rewrite docs/evidence/scaling.md and fit its rates, without measuring
+scripts/bench tables                       rewrite all pages from the stored records, and fit the rates of estimates
 scripts/bench all                          every part but gpu, each in its own process
 """
 
@@ -25,7 +26,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "tests"))  # fake workers and their plans
 DOCS = ROOT / "docs" / "evidence" / "benchmarks"
-PARTS = ("hosts", "coordination", "fleet", "startup", "records", "judging", "ppo")
+PARTS = ("hosts", "coordination", "fleet", "startup", "records", "judging", "ppo", "precision")
 
 
 def _arguments(arguments: list[str]) -> argparse.Namespace:
@@ -67,6 +68,14 @@ def page(part: str, module: ModuleType, record: dict[str, Any]) -> str:
     return "\n".join([f"# {title}", "", description, "", *module.render(record)]) + "\n"
 
 
+def write_pages() -> None:
+    """Write the page of each part from its stored record."""
+    for part in PARTS:
+        module = importlib.import_module(f"benchmarks.{part}")
+        if hasattr(module, "render"):
+            (DOCS / f"{part}.md").write_text(page(part, module, json.loads((DOCS / f"{part}.json").read_text())))
+
+
 def every_part(arguments: list[str]) -> None:
     """Run all parts one after another; stop at the first failure."""
     other_words = [word for word in arguments if word != "all"]
@@ -84,6 +93,7 @@ def main(arguments: list[str]) -> None:
         from benchmarks import pages  # with the packages whose rates it fits
 
         pages.write()
+        write_pages()
         return
     import torch
     from benchmarks import machine

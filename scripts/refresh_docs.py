@@ -70,11 +70,17 @@ PRODUCTS = {
     "startup": _bench("startup", "esper_ab/commands", "esper_ab/campaign"),
     "records": _bench("records", "esper_ab/journal", "esper_ab/readers", "esper_ab/report"),
     "ppo": _bench("ppo", "workers/kinds/gymnasium", "workers/ppo", "workers/run"),
+    "precision": _bench("precision", "workers/kinds/growth/bank"),
     "judging": _bench("judging", "esper_ab/readers", "esper_ab/formats", *_STATISTICS),
     "gates on training": Product(  # its runs, trained once, are in the CSV file
         files=("docs/evidence/benchmarks/gate_runs.csv", "docs/evidence/gates-on-training.md"),
         code=("scripts/gate_rates.py", "esper_ab/gate", *_STATISTICS),
         command=("scripts/gate_rates",),
+    ),
+    "windows": Product(  # its runs, trained once, are in the JSON file
+        files=("docs/evidence/benchmarks/windows.json", "docs/evidence/statistics-on-training.md"),
+        code=("scripts/outcome_windows.py", "scripts/resample_windows.py", "scripts/resampled_plans.py"),
+        command=("scripts/resample_windows",),
     ),
     "item rates": Product(
         files=("docs/evidence/benchmarks/item_rates.json",),

@@ -1,8 +1,8 @@
 """Benchmark of host training on a GPU: torch there, and the native kernel on one core, side by side."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from benchmarks.hosts import native
 from benchmarks.machine import QUICK_REPEATS, Lap, interleaved, spread
 from benchmarks.markdown import hosts_of, ranged, table
 from benchmarks.worlds import BATCH_SIZES, Case, World, build
-from esper_ab.contracts.settings import Arithmetic, GrowthSettings
+from esper_ab.contracts.settings import Arithmetic
 from workers.devices.by_torch import pin
 
 ENVS = (16, 64, 256)
@@ -19,17 +19,6 @@ FEWER_ENVS = (16,)
 GPU = "cuda:0"
 ROUNDED = 1e-3  # relative difference of an epoch's losses between GPU and CPU, in float32
 _BATCHES = 2  # of an epoch: 256 hosts of 32x32x3 take half a second each on a core
-
-
-@dataclass(frozen=True, kw_only=True)
-class GpuCase(Case):
-    """One cell of the table, in one precision."""
-
-    amp: Literal["off", "bf16", "fp16"] = "off"
-
-    @property
-    def settings(self) -> GrowthSettings:
-        return GrowthSettings(batch_size=BATCH_SIZES[self.task], amp=self.amp)
 
 
 def on_gpu(case: Case) -> World:
@@ -53,13 +42,13 @@ def cells(envs: Sequence[int], repeats: int) -> dict[str, Any]:
     results = []
     for task in BATCH_SIZES:
         for n_envs in envs:
-            case = GpuCase(task=task, n_envs=n_envs, live_seeds=3, batches=_BATCHES)
+            case = Case(task=task, n_envs=n_envs, live_seeds=3, batches=_BATCHES)
             results.append(cell(case, repeats))
             print(f"{case}: {results[-1]['ms']}", flush=True)
     return {"gpu": torch.cuda.get_device_name(0), "kernel": native().kernel, "repeats": repeats, "cells": results}
 
 
-def cell(case: GpuCase, repeats: int) -> dict[str, Any]:
+def cell(case: Case, repeats: int) -> dict[str, Any]:
     """Time a minibatch of all environments, after a comparison of their first losses."""
     worlds = {"native": build(case, kernel=native().kernel), "gpu": on_gpu(case)}
     first_losses = {name: world.bank_epoch()[0].numpy() for name, world in worlds.items()}

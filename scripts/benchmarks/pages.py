@@ -183,13 +183,10 @@ def with_section(page: str, mark: str, text: str) -> str:
     return f"{head}{begin}\n{text}\n{end}{tail}"
 
 
-def write() -> None:
-    """Write the tables, and print fitted rates next to those in the code."""
-    hosts, coordination, fleet = (
-        json.loads((DATA / f"{part}.json").read_text(encoding="utf-8")) for part in ("hosts", "coordination", "fleet")
-    )
+def with_tables(page: str) -> str:
+    """Return the text of the page with the tables of the stored measurements."""
+    hosts, coordination, fleet = map(_stored, ("hosts", "coordination", "fleet"))
     speed = hosts["machine"]["multiply_adds_per_s"]
-    page = PAGE.read_text(encoding="utf-8")
     for mark, lines in {
         "episode table": episodes_table(hosts["episode"], speed),
         "growth table": growth_table(speed),
@@ -198,7 +195,19 @@ def write() -> None:
         "fleet table": fleet_table(fleet),
     }.items():
         page = with_section(page, mark, "\n".join(lines))
-    PAGE.write_text(page, encoding="utf-8")
+    return page
+
+
+def _stored(part: str) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads((DATA / f"{part}.json").read_text(encoding="utf-8"))
+    return record
+
+
+def write() -> None:
+    """Write the tables, and print fitted rates next to those in the code."""
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    hosts = _stored("hosts")
+    speed = hosts["machine"]["multiply_adds_per_s"]
     print("\n".join(episodes_table(hosts["episode"], speed)))
     for name in TRAINING_WAYS:
         print(f"{name} in esper_ab/kinds/growth/estimate.py: {getattr(estimate, name)}")

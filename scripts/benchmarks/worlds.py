@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import torch
@@ -34,10 +35,11 @@ class Case:
     live_seeds: int  # per host, in the first slots
     batches: int = 4  # minibatches of one epoch
     equal_seeds: bool = False  # conv_light in every slot, instead of all blueprints in turn
+    amp: Literal["off", "bf16", "fp16"] = "off"
 
     @property
     def settings(self) -> GrowthSettings:
-        return GrowthSettings(batch_size=BATCH_SIZES[self.task])
+        return GrowthSettings(batch_size=BATCH_SIZES[self.task], amp=self.amp)
 
     @property
     def samples(self) -> int:

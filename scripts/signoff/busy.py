@@ -5,9 +5,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from benchmarks import kernels
-from benchmarks.gpu import GpuCase, on_gpu
+from benchmarks.gpu import on_gpu
 from benchmarks.machine import timed
 from benchmarks.markdown import hosts_of, table
+from benchmarks.worlds import Case
 from torch.profiler import ProfilerActivity, profile, record_function, supported_activities
 
 from signoff import trace
@@ -23,13 +24,11 @@ _BATCHES = 4
 def measure(machine: Machine) -> dict[str, Any]:
     """Profile an epoch of digits and of 32x32x3."""
     sizes = (16, 256) if machine.real else (2,)
-    cases = [
-        GpuCase(task=task, n_envs=n, live_seeds=3, batches=_BATCHES) for task in ("digits", "cifar10") for n in sizes
-    ]
+    cases = [Case(task=task, n_envs=n, live_seeds=3, batches=_BATCHES) for task in ("digits", "cifar10") for n in sizes]
     return {"real": machine.real, "cells": [_cell(machine, case) for case in cases]}
 
 
-def _cell(machine: Machine, case: GpuCase) -> dict[str, Any]:
+def _cell(machine: Machine, case: Case) -> dict[str, Any]:
     world = on_gpu(case)
     world.bank_epoch()
     undisturbed = timed(world.bank_epoch).wall

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from benchmarks.gpu import GpuCase, on_gpu
+from benchmarks.gpu import on_gpu
 from benchmarks.markdown import hosts_of, table
+from benchmarks.worlds import Case
 
 from esper_ab.plan import gpu_memory
 from signoff.machine import Machine
@@ -20,12 +21,12 @@ _MIB = 2**20
 def measure(machine: Machine) -> dict[str, Any]:
     """Train an epoch and validate with all counterfactuals, for each number of environments."""
     sizes = (16, 64, 256) if machine.real else (2, 4)
-    cases = [GpuCase(task=task, n_envs=n, live_seeds=3, batches=2) for task in ("digits", "cifar10") for n in sizes]
+    cases = [Case(task=task, n_envs=n, live_seeds=3, batches=2) for task in ("digits", "cifar10") for n in sizes]
     total = torch.cuda.get_device_properties(0).total_memory
     return {"total_mib": total / _MIB, "cells": [_cell(case, total) for case in cases]}
 
 
-def _cell(case: GpuCase, total: int) -> dict[str, Any]:
+def _cell(case: Case, total: int) -> dict[str, Any]:
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     world = on_gpu(case)

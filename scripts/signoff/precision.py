@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from benchmarks.gpu import GpuCase, on_gpu
+from benchmarks.gpu import on_gpu
 from benchmarks.machine import interleaved, spread
 from benchmarks.markdown import hosts_of, ranged, table
+from benchmarks.worlds import Case
 
 from signoff.machine import SHARED, Machine
 
@@ -40,7 +41,7 @@ def measure(machine: Machine) -> dict[str, Any]:
 
 def _cell(task: str, amps: list[str], n_envs: int, repeats: int) -> dict[str, Any]:
     """Time a minibatch in each precision, and compare the losses of the first epoch with those of float32."""
-    cases = {amp: GpuCase(task=task, n_envs=n_envs, live_seeds=3, batches=2, amp=amp) for amp in amps}  # type: ignore[arg-type]
+    cases = {amp: Case(task=task, n_envs=n_envs, live_seeds=3, batches=2, amp=amp) for amp in amps}  # type: ignore[arg-type]
     worlds = {amp: on_gpu(case) for amp, case in cases.items()}
     losses = {amp: world.bank_epoch()[0].numpy() for amp, world in worlds.items()}
     laps = interleaved({amp: world.bank_epoch for amp, world in worlds.items()}, repeats)

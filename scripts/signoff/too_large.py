@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from benchmarks.gpu import GPU, GpuCase, on_gpu
+from benchmarks.gpu import GPU, on_gpu
+from benchmarks.worlds import Case
 
 from esper_ab.journal.load import load
 from signoff.machine import SHARED, TEST_MEMORY, Machine, environment_of_test_device
@@ -33,7 +34,7 @@ def measure(machine: Machine) -> dict[str, Any]:
 
     This process's next epoch is compared with that of a twin which had the GPU to itself.
     """
-    case = GpuCase(task="digits", n_envs=16 if machine.real else 2, live_seeds=3, batches=2)
+    case = Case(task="digits", n_envs=16 if machine.real else 2, live_seeds=3, batches=2)
     twin = on_gpu(case)
     gpu_world = on_gpu(case)
     for world in (twin, gpu_world):

@@ -1,16 +1,20 @@
-"""Scripts use existing options, and every file of benchmark numbers has a command that makes it."""
+"""Scripts use existing options; every file of benchmark numbers has a command that makes it, every page its numbers."""
 
+import importlib
+import json
 import subprocess
 from pathlib import Path
 
+import bench
 import pytest
 import torch
-from benchmarks import coordination
+from benchmarks import coordination, pages
 from benchmarks.worlds import Case, assert_equal
 from refresh_docs import PRODUCTS, ROOT, commits_since
 from support.commands.command_lines import check_command_line
 
 SCRIPTS = ROOT / "scripts"
+EXCEPTIONS = {f"docs/evidence/benchmarks/{name}" for name in ("curves.json", "curves.md")}
 SHELL = sorted(path for path in SCRIPTS.iterdir() if path.is_file() and path.read_text().startswith("#!"))
 
 
@@ -40,15 +44,26 @@ def test_a_bank_trains_like_a_loop_over_plain_modules():
     assert_equal(Case(task="digits", n_envs=7, live_seeds=3), torch.float64, 1e-9)
 
 
-def test_every_stored_result_belongs_to_one_script_or_names_its_commit():
+def test_every_stored_result_belongs_to_one_script():
     listed_files = [file for product in PRODUCTS.values() for file in product.files]
     assert len(listed_files) == len(set(listed_files))
-    existing_files = [
+    existing_files = {
         path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "evidence" / "benchmarks").iterdir()
-    ]
-    assert [
-        file for file in existing_files if file not in listed_files and " at commit `" not in (ROOT / file).read_text()
-    ] == []
+    }
+    assert existing_files - {*listed_files} <= EXCEPTIONS
+
+
+@pytest.mark.parametrize("part", [part for part in bench.PARTS if (bench.DOCS / f"{part}.md").exists()])
+def test_a_benchmark_page_shows_its_stored_record(part):
+    record = json.loads((bench.DOCS / f"{part}.json").read_text())
+    module = importlib.import_module(f"benchmarks.{part}")
+    assert bench.page(part, module, record) == (bench.DOCS / f"{part}.md").read_text()
+
+
+def test_the_page_on_scaling_shows_the_stored_records():
+    page = pages.PAGE.read_text()
+    assert pages.with_tables(page) == page
+    assert pages.with_tables(page.replace("records/s", "")) == page
 
 
 def test_the_command_and_code_behind_every_stored_result_exist():
