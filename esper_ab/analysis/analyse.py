@@ -10,7 +10,7 @@ from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
 from esper_ab.analysis.kind import FindingsKind
 from esper_ab.analysis.learning import Learning, learning
-from esper_ab.analysis.observe import observe, pairs_in, plan_of, progress_of, same_records, same_settings
+from esper_ab.analysis.observe import axes_of, observe, pairs_in, plan_of, progress_of, same_records
 from esper_ab.analysis.remarks import remarks
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.analysis.reward_audit import RewardAuditFindings, findings_of
@@ -18,6 +18,7 @@ from esper_ab.contracts.kinds_of_task import of_kind
 from esper_ab.design.half_interval import HalfInterval, half_interval
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
+from esper_ab.settings.differences import CODE
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.finding import Finding, by_weight
@@ -121,11 +122,15 @@ def facts_of(history: History, progress: PlanProgress) -> Facts:
     `progress`: the looks of `history`, as `progress_of` takes them.
     """
     pairs_by_contrast = pairs_in(progress)
-    same_computation = []
+    same_settings = []
+    other_code = []
     same_results = []
     for contrast, pairs in pairs_by_contrast.items():
-        if same_settings(history, contrast):
-            same_computation.append(contrast.groups)
+        keys = set(axes_of(history, contrast))
+        if not keys - {CODE}:
+            same_settings.append(contrast.groups)
+        if CODE in keys:
+            other_code.append(contrast.groups)
         if same_records(history, contrast, pairs):
             same_results.append(contrast.groups)
     plan = history.plan
@@ -134,6 +139,7 @@ def facts_of(history: History, progress: PlanProgress) -> Facts:
         findings=tuple(audit(history, pairs_by_contrast)),
         paired=not plan.experiment.unpaired,
         run_sd=plan.run_sd,
-        same_settings=frozenset(same_computation),
+        same_settings=frozenset(same_settings),
+        other_code=frozenset(other_code),
         same_records=frozenset(same_results),
     )

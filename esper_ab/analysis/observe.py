@@ -104,11 +104,11 @@ def same_records(history: History, contrast: Contrast, pairs: Pairs) -> bool:
     return len(pairs) > 0
 
 
-def same_settings(history: History, contrast: Contrast) -> bool:
-    """True if the groups differ in no setting that either of them reads."""
+def axes_of(history: History, contrast: Contrast) -> tuple[str, ...]:
+    """Return the settings in which the groups differ and which one of them reads, the state of the code among them."""
     experiment = history.plan.experiment
     groups = {group.name: group for group in experiment.groups}
-    return not axes(groups[contrast.a], groups[contrast.b], experiment.states_of_code)
+    return axes(groups[contrast.a], groups[contrast.b], experiment.states_of_code)
 
 
 def digests_of(run: RunHistory) -> dict[str, str]:

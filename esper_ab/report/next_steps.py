@@ -15,6 +15,7 @@ from esper_ab.report.document import Item
 from esper_ab.report.kind import tables_of
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.identical_words import identical_step
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.sample_size import extendable
 from esper_ab.verdict.verdict import DIFFERENT, Verdict
@@ -79,11 +80,13 @@ def _steps_after_end(content: Content) -> Iterator[Item]:
         yield Item("Use the group that is not worse if it is cheaper or simpler.")
     if Verdict.EQUIVALENT in verdicts:
         yield Item("Use whichever of the equivalent groups is cheaper or simpler.")
-    identical_items = [item for item in content.comparisons if item.verdict is Verdict.IDENTICAL]
-    if any(not item.question.same_settings for item in identical_items):
-        yield _train_longer(
-            content, "The settings that differ have had no effect: train longer if they should have one."
-        )
+    without_effect = [
+        item.question
+        for item in content.comparisons
+        if item.verdict is Verdict.IDENTICAL and not item.question.same_computation
+    ]
+    if without_effect:
+        yield _train_longer(content, identical_step(without_effect[0]))
     elif verdicts == {Verdict.IDENTICAL}:
         yield Item("Nothing to compare: the settings make the same computation.")
 

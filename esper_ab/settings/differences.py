@@ -12,7 +12,7 @@ from esper_ab.contracts.plain_values import as_text
 from esper_ab.contracts.settings import Settings
 from esper_ab.settings.experiment import Group
 
-_CODE = "code"
+CODE = "code"  # the key of the state of the code
 NO_STATES: Mapping[str, str] = MappingProxyType({})  # every group has the same code
 _LEARNING_ONLY = ("policy.", "ppo.", "reward.")  # read by the controller ppo only
 
@@ -37,7 +37,7 @@ def differences(groups: Sequence[Group], states_of_code: Mapping[str, str] = NO_
     """Return the settings that differ between groups: the state of the code, then those in the order of the schema."""
     tables = {group.name: flat(group) for group in groups}
     if states_of_code:
-        tables = {name: {_CODE: states_of_code[name], **table} for name, table in tables.items()}
+        tables = {name: {CODE: states_of_code[name], **table} for name, table in tables.items()}
     keys = dict.fromkeys(key for table in tables.values() for key in table)
     differing_keys = []
     for key in keys:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from esper_ab.contracts.wording import capital, counted, n_pairs, named
+from esper_ab.contracts.wording import capital, counted, named
 from esper_ab.design.pairs_needed import MOST_NAMED
 from esper_ab.stats.item_difference import ItemDifference
 from esper_ab.stats.least_pairs import LEAST_PAIRS
@@ -19,6 +19,7 @@ from esper_ab.stats.pair import outcomes
 from esper_ab.stats.text import digits_apart, percent, signed
 from esper_ab.verdict.evidence import Evidence
 from esper_ab.verdict.guardrail_words import guardrail_suffix
+from esper_ab.verdict.identical_words import identical_headline
 from esper_ab.verdict.level_words import about, closing, names, opened
 from esper_ab.verdict.not_worse_words import margin_not_excluded, not_worse_headline
 from esper_ab.verdict.question import AskedItems
@@ -123,7 +124,7 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
         lacking_words = "no pair is complete" if evidence.samples is None else "one has no run"
         return f"Nothing can be said about {groups}: {lacking_words}."
     if verdict is Verdict.IDENTICAL:
-        return _identical(groups if is_single else capital(groups), evidence)
+        return identical_headline(groups if is_single else capital(groups), evidence)
     reason = why_undecided(evidence)
     if reason is Undecided.ZERO_INSIDE:
         words = "the intervals include 0"
@@ -136,17 +137,9 @@ def headline_of(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> str:
     )
 
 
-def _identical(groups: str, evidence: Evidence) -> str:
-    if evidence.question.same_settings:
-        return f"{groups} are the same computation: all records agree, so there is nothing to compare."
-    n = len(evidence.pairs)
-    pairs_words = "the one pair" if n == 1 else f"all {n_pairs(n)}"
-    return f"{groups} did the same in {pairs_words}: all records agree, so the differing settings had no effect."
-
-
 def alike(evidence: Evidence) -> tuple[str, ...]:
     """Return the key by which `headline_of` groups comparisons in one sentence; the key () is never grouped."""
-    if evidence.verdict in CLAIMS:
+    if evidence.verdict in CLAIMS or guardrail_suffix(evidence):
         return ()
     return (evidence.verdict, headline_of([("a", "b")], evidence))
 

@@ -199,7 +199,8 @@ def _question(
     rng_seed: int,
     settings_words: str,
 ) -> Question:
-    facts = (observations.facts or {}).get(contrast.task)
+    facts_by_task = _facts_by_task(plan, observations, contrast).values()
+    own_facts = (observations.facts or {}).get(contrast.task)
     planned_pairs = len(plan.replicates)
     if plan.evaluation is None:
         items_question = _asked_items(observations, contrast)
@@ -219,13 +220,14 @@ def _question(
         planned=planned_pairs,
         scope=_scope(plan, observations, contrast.task) + settings_words,
         recorded=observations.repeatable,
-        same_settings=_same_settings(plan, observations, contrast),
+        same_settings=all(contrast.groups in facts.same_settings for facts in facts_by_task),
+        other_code=any(contrast.groups in facts.other_code for facts in facts_by_task),
         declared=not observations.exploratory,
         unit=unit,
         items=items_question,
         rng_seed=rng_seed,
-        paired=facts is None or facts.paired,
-        run_sd=None if facts is None else facts.run_sd,
+        paired=own_facts is None or own_facts.paired,
+        run_sd=None if own_facts is None else own_facts.run_sd,
     )
 
 
@@ -282,12 +284,6 @@ def _same_records(plan: AnalysisPlan, observations: Observations, contrast: Cont
     """True if both runs of every pair have equal records, in every task that the comparison covers."""
     by_task = _facts_by_task(plan, observations, contrast)
     return all(contrast.groups in facts.same_records for facts in by_task.values())
-
-
-def _same_settings(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> bool:
-    """True if the groups differ in no setting that they read, in every task that the comparison covers."""
-    by_task = _facts_by_task(plan, observations, contrast)
-    return all(contrast.groups in facts.same_settings for facts in by_task.values())
 
 
 def _findings_of_records(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> Iterator[Finding]:

@@ -31,12 +31,18 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     paired: bool = True  # False: the runs of a replicate do not share randomness
     run_sd: float | None = None  # SD of runs of one group from a calibration, in the unit of differences; None: unknown
     recorded: bool = True  # False: the runs were done elsewhere, and only their outcomes are known
-    same_settings: bool = False  # the groups differ in no setting that they read, so equal records were certain
+    same_settings: bool = False  # the groups differ in no setting that they read
+    other_code: bool = False  # the groups have different states of the code
     declared: bool = True  # False: asked after the runs, so that the answer is exploratory
     task: str = ""  # the task, or the mean over tasks; "": there are no tasks
     unit: str = ""  # what the headline counts for each group, for runs done elsewhere: "training run"
     items: AskedItems | None = None  # None: a row is a run, without items
     rng_seed: int = 0  # of the bootstraps: from the plan's digest, so that the same plan gives the same bytes
+
+    @property
+    def same_computation(self) -> bool:
+        """True if the groups differ neither in settings nor in code, so that equal records were certain."""
+        return self.same_settings and not self.other_code
 
     @property
     def level(self) -> Level | None:

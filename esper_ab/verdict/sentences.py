@@ -12,14 +12,11 @@ from esper_ab.stats.text import digits_apart, p_beside, p_text, percent, signed
 from esper_ab.verdict.any_shape_words import lacking_evidence
 from esper_ab.verdict.evidence import DifferenceInterval, Evidence
 from esper_ab.verdict.further_pairs import next_look, pairs_for_an_answer
+from esper_ab.verdict.identical_words import identical_reason
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.not_worse_words import not_worse_test
 from esper_ab.verdict.verdict import CLAIMS, Verdict
 
-_NO_DIFFERENCE = (
-    "their settings differ, but these runs never depended on the difference. Longer training may separate them, or "
-    "this task never uses the differing settings."
-)
 _OPEN = (Verdict.NO_INFERENCE, Verdict.INCONCLUSIVE)
 
 
@@ -64,8 +61,7 @@ def sentence(evidence: Evidence) -> str:
     if verdict is Verdict.NO_INFERENCE and len(evidence.data) < 2 and (evidence.pairs or evidence.estimate is None):
         return _no_inference(evidence)
     if verdict is Verdict.IDENTICAL:
-        reason = "the same computation." if question.same_settings else _NO_DIFFERENCE
-        return f"IDENTICAL ({n}). All records of {a} and {b} agree: {reason} No test applies."
+        return f"IDENTICAL ({n}). All records of {a} and {b} agree: {identical_reason(question)} No test applies."
     if verdict in _OPEN:
         result = _undecided(evidence)
     else:

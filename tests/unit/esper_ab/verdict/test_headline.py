@@ -93,6 +93,21 @@ HEADLINES = [
         SIX,
         LOW,
         LOW,
+        {"same_records": True, "same_settings": True, "other_code": True},
+        f"shaped and simplified did the same in all 6 pairs: {SAME}the change of code had no effect on these runs.",
+    ),
+    (
+        SIX,
+        LOW,
+        LOW,
+        {"same_records": True, "other_code": True},
+        f"shaped and simplified did the same in all 6 pairs: {SAME}the differing code and settings had no effect on "
+        "these runs.",
+    ),
+    (
+        SIX,
+        LOW,
+        LOW,
         {},
         "Not decided: shaped and simplified look level, but too little varies between the pairs for any test.",
     ),

@@ -1,0 +1,31 @@
+"""What the groups of a comparison differ in: settings, the state of the code, or both."""
+
+import pytest
+from support.journals.synthetic import Shape, Synthetic
+
+from esper_ab.journal.fold import fold
+from esper_ab.report.content import content
+from esper_ab.report.next_steps import next_steps
+from esper_ab.verdict.verdict import Verdict
+
+CODE = {"code": ("base=main", "head=dev")}
+
+
+@pytest.mark.parametrize(
+    ("settings", "modes", "reason", "step"),
+    [
+        ({}, ("shaped", "shaped"), "the same computation.", "Nothing to compare: the settings make the same"),
+        ({}, ("shaped", "sparse"), "their settings differ, but", "The settings that differ have had no effect: train"),
+        (CODE, ("shaped", "shaped"), "their code differs, but", "The change of code has had no effect: train longer"),
+        (CODE, ("shaped", "sparse"), "their code and settings differ, but", "The code and settings that differ have"),
+    ],
+)
+def test_equal_records_are_explained_by_what_differs(settings, modes, reason, step):
+    shapes = [Shape(mode=mode, stream="same") for mode in modes]
+    journal = Synthetic(groups=dict(zip(("base", "head"), shapes, strict=True)), episodes=2, settings=settings)
+    report_content = content(fold(journal.events()))
+    (comparison,) = report_content.comparisons
+    assert comparison.verdict is Verdict.IDENTICAL
+    assert comparison.question.same_computation is (not settings and modes[0] == modes[1])
+    assert f"All records of base and head agree: {reason}" in comparison.sentence
+    assert next_steps(report_content)[0].sentence.startswith(step)
