@@ -38,6 +38,11 @@ class Guardrail(Settings, frozen=True, kw_only=True):
     relative: bool = False
 
     @property
+    def recorded(self) -> bool:
+        """True if the measure is in the records of a run, as its task reports it; times and crashes are not."""
+        return self.source == "measure"
+
+    @property
     def margin_words(self) -> str:
         """The margin with its unit: "10 %", "2 s"."""
         if self.relative:
@@ -54,6 +59,11 @@ class Guardrails(Settings, frozen=True, kw_only=True):
 
     items: tuple[Guardrail, ...]
     nominal_p: tuple[Fraction, ...]  # one-sided, per look
+
+    @property
+    def recorded(self) -> bool:
+        """True if all measures are in the records, so that equal records mean equal measures."""
+        return all(item.recorded for item in self.items)
 
 
 def guardrails_of(texts: Sequence[str], measures: TaskMeasures) -> tuple[Guardrail, ...]:

@@ -55,7 +55,7 @@ def ask(question: GateQuestion, states: Mapping[str, str], name: str) -> AskedEx
             "guardrails": list(question.guardrails),
             "seeds": MOST_SEEDS,
             "looks": [MOST_SEEDS],
-            "identical_after": 0 if question.guardrails else LEAST_PAIRS,  # guardrails may be of times
+            "identical_after": LEAST_PAIRS,
         }
         if question.outcome:
             values["outcome"] = question.outcome

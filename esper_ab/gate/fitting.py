@@ -26,6 +26,7 @@ from esper_ab.gate.question import BASE, HEAD, GateQuestion
 from esper_ab.journal.outcomes import mean_outcome
 from esper_ab.kept_runs.words import in_plan
 from esper_ab.plan.estimate import duration
+from esper_ab.plan.notes import end_of_identical
 from esper_ab.stats.sd_limits import sd_limits
 
 _ENOUGH_POWER = 0.95  # beyond which more seeds are not planned, if the spread of pairs is known
@@ -158,10 +159,8 @@ def plan_lines(part: PartPlan, question: GateQuestion, spread: PairsSpread | Non
     experiment = part.plan.experiment
     looks = ", ".join(map(str, design.looks))
     look_words = f"looks after {looks}" if len(design.looks) > 1 else "one look at the end"
-    early_words = ""
-    if experiment.identical_after:
-        early_words = f" It ends after {n_pairs(experiment.identical_after)} if all their records agree."
-    yield f"Plan: at most {n_pairs(experiment.seeds)} in {question.minutes:g} min; {look_words}.{early_words}"
+    early_words = end_of_identical(experiment, () if design.guards is None else design.guards.items)
+    yield f"Plan: at most {n_pairs(experiment.seeds)} in {question.minutes:g} min; {look_words}. {early_words}"
     if part.offers is not None:
         yield from in_plan(part.offers)
     yield f"Power: {power_words(design, spread)}."

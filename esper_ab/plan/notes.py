@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -11,6 +11,7 @@ from esper_ab.contracts.machine import Machine, TaskFacts
 from esper_ab.contracts.wording import capital, counted, named
 from esper_ab.contracts.worker_order import Lane
 from esper_ab.design.counterbalance import cycle, draws_positions
+from esper_ab.design.guardrails import Guardrail, guardrails_of
 from esper_ab.design.outcome_words import of_training
 from esper_ab.plan.budget import ENOUGH_EPISODES, enough_episodes
 from esper_ab.plan.estimate import duration, estimate
@@ -69,6 +70,13 @@ def limits(
     if machine.unusable_gpus and _use_gpus(lanes):
         sentences.append(f"{machine.unusable_gpus}.")
     return tuple(sentences)
+
+
+def end_of_identical(experiment: ResolvedExperiment, guardrails: Iterable[Guardrail]) -> str:
+    """Say when a plan with `identical_after` ends whose groups turn out to be one computation."""
+    if all(guardrail.recorded for guardrail in guardrails):
+        return f"It ends after {counted(experiment.identical_after, 'seed')} if all records of the groups agree."
+    return "It ends at the first look at which all records of the groups agree and the guardrails hold."
 
 
 def _note_rewards(machine: Machine) -> Iterator[str]:
@@ -136,7 +144,7 @@ def notes(
     """Return the notes on the plan that are not `limits`, the most important first."""
     kind = of_kind(machine.task(experiment.task).kind, NotesKind)
     sentences = list(kind.first_notes(experiment, machine))
-    sentences += _note_inference(experiment, len(lanes), positions_matter=positions_matter)
+    sentences += _note_inference(experiment, machine, len(lanes), positions_matter=positions_matter)
     sentences += kind.on_learning(experiment)
     sentences += _note_devices(experiment, machine, lanes, idle_devices)
     if machine.spawned_because:
@@ -146,7 +154,9 @@ def notes(
     return tuple(sentences)
 
 
-def _note_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_matter: bool) -> Iterator[str]:
+def _note_inference(
+    experiment: ResolvedExperiment, machine: Machine, n_lanes: int, *, positions_matter: bool
+) -> Iterator[str]:
     """Yield notes on the verdicts that this number of seeds allows, and on the effects of order and placement."""
     replicates = experiment.seeds
     if len(experiment.groups) == 1:
@@ -161,7 +171,7 @@ def _note_inference(experiment: ResolvedExperiment, n_lanes: int, *, positions_m
             f"takes {LEAST_EQUIVALENCE_PAIRS}."
         )
     if experiment.identical_after:
-        yield f"It ends after {counted(experiment.identical_after, 'seed')} if all records of the groups agree."
+        yield end_of_identical(experiment, guardrails_of(experiment.guardrails, machine.task(experiment.task).measures))
     if positions_matter:
         yield from _note_order(experiment, n_lanes)
     else:

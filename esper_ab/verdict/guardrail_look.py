@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
+import numpy as np
 
 from esper_ab.contracts.measures import SMALLEST_MARGIN, TaskMeasures
 from esper_ab.design.design import Design
 from esper_ab.design.guardrails import Guardrail
 from esper_ab.design.non_inferiority import NonInferiority
 from esper_ab.stats.floats import exact_sum
-from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS
+from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_PAIRS
 from esper_ab.stats.pair import Data, Samples, before, outcomes
 from esper_ab.stats.rounding import alike
 from esper_ab.verdict.look import Look, look_at_claim
@@ -72,6 +73,24 @@ def guardrail_look(design: Design, guardrail: Guardrail, replicates: int, data: 
         holds = len(used_data) >= LEAST_EQUIVALENCE_PAIRS and worse < guardrail.margin
     return msgspec.structs.replace(
         empty_look, worse_at_most=limit, p=not_worse.p, bound_p=not_worse.bound_p, holds=holds and not lost_runs
+    )
+
+
+def equal_look(guardrail: Guardrail, data: Data, losses: Lost) -> GuardrailLook:
+    """Look at a recorded measure after IDENTICAL: it needs no test where it is equal in every pair."""
+    a, b = outcomes(data)
+    mean_a, mean_b = _means(data)
+    is_equal = len(data) >= LEAST_PAIRS and np.array_equal(a, b)
+    return GuardrailLook(
+        pairs=len(data),
+        mean_a=mean_a,
+        mean_b=mean_b,
+        worse=0.0 if is_equal else _worse(guardrail, mean_a, mean_b),
+        worse_at_most=0.0 if is_equal else None,
+        p=None,
+        bound_p=None,
+        lost=losses.a,
+        holds=is_equal and not losses.a,
     )
 
 

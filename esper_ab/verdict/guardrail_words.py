@@ -6,13 +6,13 @@ from esper_ab.contracts.wording import counted, listed
 from esper_ab.design.guardrails import Guardrail
 from esper_ab.stats.text import digits_for
 from esper_ab.verdict.evidence import Evidence
-from esper_ab.verdict.guardrails import GuardrailResult, claims
+from esper_ab.verdict.guardrails import GuardrailResult, admits_guardrails
 
 
 def guardrail_suffix(evidence: Evidence) -> str:
-    """Return how the headline of a claim ends: the first guardrail that does not hold, or that all hold; else ""."""
+    """Return how a headline ends after which guardrails are tested: the first that does not hold, or all; else ""."""
     results = evidence.guardrails
-    if not results or not claims(evidence.design, evidence.verdict):
+    if not results or not admits_guardrails(evidence.design, evidence.verdict):
         return ""
     for number, result in enumerate(results, start=1):
         if result.result == "not shown":

@@ -1,5 +1,7 @@
 """The guardrails of a comparison: tested in their order, once its claim is made, until one does not hold. Pure.
 
+Pairs with equal records need no claim: no measure in them is worse, and the others are tested as after a claim.
+
 Each is tested one-sided at the bounds of BETTER, which are not divided among them (fixed sequence: Maurer, Hothorn &
 Lehmacher 1995; Westfall & Krishen 2001), at each look (Maurer & Bretz 2013). So BETTER and all guardrails together err
 with at most half of the comparison's share of alpha; the other half is that of WORSE. In a plan that claims that a
@@ -14,7 +16,7 @@ import msgspec
 
 from esper_ab.design.design import Design
 from esper_ab.design.guardrails import Guardrail
-from esper_ab.verdict.guardrail_look import GuardrailLook, guardrail_look
+from esper_ab.verdict.guardrail_look import GuardrailLook, equal_look, guardrail_look
 from esper_ab.verdict.looks import ComparisonProgress
 from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.verdict import Verdict
@@ -42,13 +44,24 @@ def after_guardrails(design: Design, progress: ComparisonProgress, pairing: Pair
 def guardrail_results(
     design: Design, progress: ComparisonProgress, pairing: Pairing, verdict: Verdict
 ) -> tuple[GuardrailResult, ...]:
-    """Test all guardrails at the last look of a comparison with this verdict; () without guardrails or a look."""
-    if design.guards is None or progress.last is None or not pairing.guardrails:
+    """Test all guardrails at the last look of a comparison with this verdict; () without guardrails or a look.
+
+    After IDENTICAL, measures in the records are equal and need no look.
+    """
+    guards = design.guards
+    if guards is None or not pairing.guardrails:
         return ()
-    is_tested = claims(design, verdict)
+    is_identical = verdict is Verdict.IDENTICAL
+    if progress.last is None and not (is_identical and guards.recorded):
+        return ()
+    is_tested = admits_guardrails(design, verdict)
     results = []
-    for guardrail, data in zip(design.guards.items, pairing.guardrails, strict=True):
-        look = guardrail_look(design, guardrail, progress.last.replicates, data, pairing.lost)
+    for guardrail, data in zip(guards.items, pairing.guardrails, strict=True):
+        if is_identical and guardrail.recorded:
+            look = equal_look(guardrail, data, pairing.lost)
+        else:
+            assert progress.last is not None, "there is a look, unless all measures are recorded"
+            look = guardrail_look(design, guardrail, progress.last.replicates, data, pairing.lost)
         result: Literal["holds", "not shown", "not tested"] = "not tested"
         if is_tested:
             result = "holds" if look.holds else "not shown"
@@ -57,6 +70,7 @@ def guardrail_results(
     return tuple(results)
 
 
-def claims(design: Design, verdict: Verdict) -> bool:
-    """True if a verdict is the claim of the plan, after which guardrails are tested."""
-    return verdict in (_BETTER if design.non_inferiority is None else _NOT_WORSE)
+def admits_guardrails(design: Design, verdict: Verdict) -> bool:
+    """True if guardrails are tested after a verdict: the claim of the plan, or equal records."""
+    claims = _BETTER if design.non_inferiority is None else _NOT_WORSE
+    return verdict is Verdict.IDENTICAL or verdict in claims

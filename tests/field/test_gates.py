@@ -32,6 +32,14 @@ for step in range(10):
     luck = draw.gauss(1.0, 0.1)
     print(f"global_step={step}, episodic_return={GAIN * luck * arguments.rate * step / 9}")
 """
+FUNCTION = """\
+import random
+
+
+def train(seed):
+    luck = random.Random(seed).gauss(1.0, 0.1)
+    return {"score": 50.0 * luck, "loss": luck + luck}
+"""
 GATE = """\
 train = "python train.py --seed {seed} --rate {rate}"
 higher = "stdout:episodic_return"
@@ -101,6 +109,19 @@ def test_a_refactoring_is_identical_after_a_few_pairs(project):
     comment = (project.top / "comment.md").read_text(encoding="utf-8")
     assert "| cost | 7 runs and 5 kept ones (less than a day old), " in comment
     assert len(directories(project)) == 2
+
+
+def test_a_refactoring_keeps_its_guardrails(project):
+    project.git("checkout", "--quiet", "main")
+    question = "train = 'train.py:train'\nhigher = 'score'\nguardrails = ['lower loss margin 0.1']\n"
+    project.commit({"train.py": FUNCTION, "gate.toml": f"{question}margin = 10\nminutes = 10\n"})
+    project.write({"train.py": FUNCTION.replace("luck + luck", "2.0 * luck")})
+    ended = gate(project, "--comment", "comment.md")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "It ends after 6 seeds if all records of the groups agree." in ended.stdout
+    assert "so the change of code had no effect on these runs; 1 guardrail holds: loss." in ended.stdout
+    assert (answer(project)["verdict"], answer(project)["pairs"], answer(project)["passed"]) == ("IDENTICAL", 6, True)
+    assert "| claim | head not-worse-than base with guardrails |" in (project.top / "comment.md").read_text()
 
 
 def test_a_bug_is_worse_and_a_gate_that_was_cut_off_goes_on(project):

@@ -14,7 +14,9 @@ from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.stats.pair import outcomes
 from esper_ab.stats.rounding import alike
 from esper_ab.verdict.copies import equal_groups
+from esper_ab.verdict.guardrails import guardrail_results
 from esper_ab.verdict.looks import PlanProgress
+from esper_ab.verdict.verdict import Verdict
 
 
 def remaining(history: History, block: Block) -> Block:
@@ -28,8 +30,9 @@ def may_start(history: History, block: Block) -> bool:
     if not history.design.early_stop:
         return True
     open_looks = [look for look in history.design.looks if look > _last_look(history)]
-    if _may_end_as_identical(history) and any(run.expected for run in _first_runs(history)):
-        open_looks.append(history.plan.experiment.identical_after)
+    replicates = _identical_at(history)
+    if any(run.expected for run in _runs_before(history, replicates)):
+        open_looks.append(replicates)
     return all(block.replicate < look for look in open_looks)
 
 
@@ -52,15 +55,21 @@ def due(history: History) -> tuple[LookTaken | PlanExtended, ...]:
     return tuple(events)
 
 
-def _may_end_as_identical(history: History) -> bool:
-    """True if the plan ends where all records of its groups agree, and no look has been taken yet."""
-    return history.plan.experiment.identical_after > 0 and not history.looks
+def _identical_at(history: History) -> int:
+    """Return after how many replicates the plan ends next if all records of its groups agree; 0: it does not.
+
+    Guardrails that are not in the records are tested at planned looks, so such a plan ends at one.
+    """
+    replicates = history.plan.experiment.identical_after
+    guards = history.design.guards
+    if replicates and guards is not None and not guards.recorded:
+        return _next_look(history) or 0
+    return 0 if history.looks else replicates
 
 
-def _first_runs(history: History) -> tuple[RunHistory, ...]:
-    """Return the runs of the seeds after which the plan ends if all records agree."""
-    blocks = history.blocks[: history.plan.experiment.identical_after]
-    return tuple(history.runs[spec.ref.name] for block in blocks for spec in block.runs)
+def _runs_before(history: History, replicates: int) -> tuple[RunHistory, ...]:
+    """Return the runs of the first `replicates` replicates."""
+    return tuple(history.runs[spec.ref.name] for block in history.blocks[:replicates] for spec in block.runs)
 
 
 def _end_as_identical(history: History) -> LookTaken | None:
@@ -68,20 +77,34 @@ def _end_as_identical(history: History) -> LookTaken | None:
 
     The outcomes must vary and have several digits: two codes may both reach the best possible score.
     """
-    if not _may_end_as_identical(history) or not all(run.evaluation for run in _first_runs(history)):
+    replicates = _identical_at(history)
+    if not replicates or not all(run.evaluation for run in _runs_before(history, replicates)):
         return None
-    replicates = history.plan.experiment.identical_after
     for contrast in history.design.comparisons:
         pairs = pairs_of(history, contrast)
         is_same = same_records(history, contrast, pairs) and equal_groups(*outcomes(pairs))
         if not is_same or len(pairs) < replicates:
             return None
+    if not _guardrails_hold(history):
+        return None
     return LookTaken(
         replicates=replicates,
         decided=(),
         leaving=_leaving(history, [], []),
         identical=history.design.comparisons,
     )
+
+
+def _guardrails_hold(history: History) -> bool:
+    """True if no comparison, all of whose records agree, has a guardrail that is not shown to hold."""
+    if history.design.guards is None:
+        return True
+    progress = progress_of(history)
+    results = [
+        guardrail_results(history.design, comparison, progress.pairings[contrast], Verdict.IDENTICAL)
+        for contrast, comparison in progress.comparisons.items()
+    ]
+    return all(items and all(item.result == "holds" for item in items) for items in results)
 
 
 def look_due(history: History) -> bool:

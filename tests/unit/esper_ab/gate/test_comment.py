@@ -7,7 +7,7 @@ from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 
 COMPLAINT = (
-    '"head not-worse-than base with guardrails" does not hold: …, but the guardrail wall time (10 %) is not tested'
+    '"head not-worse-than base with guardrails" does not hold: …, but the guardrail wall time (10 %) is not shown'
 )
 DOCUMENT = {
     "passed": False,
@@ -33,7 +33,7 @@ def test_a_guardrail_that_fails_identical_states_is_named():
     (comparison,) = content(fold(journal.events())).comparisons
     text = comment(DOCUMENT, comparison)
     assert text.startswith("### IDENTICAL: the gate is not passed\n")
-    assert "but the guardrail wall time (10 %) is not tested" in text
+    assert "but the guardrail wall time (10 %) is not shown" in text
     assert "1.1 of 5 min" in text
     assert len(text.splitlines()) <= MOST_LINES
     assert "guardrail wall time" not in comment({**DOCUMENT, "passed": True, "complaint": ""}, comparison)

@@ -16,6 +16,9 @@ from esper_ab.report.experiment import experiment_report
 from esper_ab.report.text import render_text
 from esper_ab.report.verdict_json import comparison_json
 from esper_ab.verdict.guardrail_look import guardrail_look
+from esper_ab.verdict.guardrails import guardrail_results
+from esper_ab.verdict.headline import alike
+from esper_ab.verdict.pairing import Pairing
 from esper_ab.verdict.question import Lost
 from esper_ab.verdict.requirement import Requirement, holds, parse_requirement, require
 from esper_ab.verdict.verdict import Verdict
@@ -24,6 +27,7 @@ PARAMS = "lower params_added margin 20%"
 LOSS = "lower val_loss margin 0.5"
 WALL_TIME = "lower wall_s margin 10%"
 CRASHES = "lower crashes margin 0.25"
+NOTHING_LOST = Lost()
 
 
 def judged(*guardrails, accuracy=76.0, params=600, seeds=20, **settings):
@@ -196,15 +200,65 @@ def test_a_condition_with_guardrails_is_about_the_group_that_is_compared():
             parse_requirement(f"{wrong} with guardrails", groups, contrasts)
 
 
-def test_the_requirement_names_a_guardrail_that_equal_records_leave_untested():
+def identical(*guardrails, seeds=20, **settings):
+    """Return the comparison of two groups whose records all agree."""
     groups = {"shaped": Shape(stream="same"), "simplified": Shape(stream="same")}
-    journal = Synthetic(groups=groups, replicates=20, episodes=2, settings={"guardrails": (WALL_TIME,)})
+    settings = {"guardrails": guardrails, **settings}
+    journal = Synthetic(groups=groups, replicates=seeds, episodes=2, settings=settings)
     (comparison,) = content(fold(journal.events())).comparisons
     assert comparison.verdict is Verdict.IDENTICAL
-    requirement = Requirement(
-        left=comparison.question.a, relation="not-worse-than", right=comparison.question.b, guarded=True
-    )
-    before_a_look = replace(comparison, guardrails=())
-    for item in (comparison, before_a_look):
-        with pytest.raises(ConditionNotMet, match=r"is IDENTICAL, but the guardrail wall time \(10 %\) is not tested"):
-            require([requirement], [item])
+    return comparison
+
+
+def guarded(comparison, relation="not-worse-than"):
+    question = comparison.question
+    return Requirement(left=question.a, relation=relation, right=question.b, guarded=True)
+
+
+@pytest.mark.parametrize("settings", [{"claim": "not-worse"}, {}])
+def test_equal_records_admit_the_guardrails(settings):
+    comparison = identical(PARAMS, WALL_TIME, CRASHES, **settings)
+    assert results(comparison) == ["holds"] * 3
+    params, wall_time, crashes = [result.look for result in comparison.guardrails]
+    assert (params.worse, params.worse_at_most, params.pairs) == (0.0, 0.0, 20)
+    assert wall_time.holds
+    assert crashes.worse_at_most > 0.1, "crashes are in no record, so they are tested"
+    assert comparison.headline.endswith("; 3 guardrails hold: parameters added, wall time and crashes per run.")
+    require([guarded(comparison)], [comparison])
+    assert not holds(guarded(comparison, "better-than"), comparison)
+
+
+def test_a_guardrail_on_what_is_in_no_record_may_fail_groups_with_equal_records():
+    comparison = identical(PARAMS, "lower crashes margin 0.05", WALL_TIME, claim="not-worse")
+    assert results(comparison) == ["holds", "not shown", "not tested"]
+    assert "; but crashes per run of shaped is not shown to be no worse by 0.05" in comparison.headline
+    with pytest.raises(ConditionNotMet, match=r"is IDENTICAL, but the guardrail crashes per run \(0.05\) is not shown"):
+        require([guarded(comparison)], [comparison])
+
+
+def test_equal_records_need_no_look_for_the_measures_in_them():
+    comparison = identical(PARAMS)
+    progress = msgspec.structs.replace(comparison.progress, looks=())
+    equal = pairs_of(np.zeros(6), np.zeros(6))
+
+    def results_of(data, losses=NOTHING_LOST, verdict=Verdict.IDENTICAL):
+        pairing = Pairing(pairs=data, lost=losses, guardrails=(data,))
+        return guardrail_results(comparison.design, progress, pairing, verdict)
+
+    (result,) = results_of(equal)
+    assert (result.result, result.look.worse, result.look.worse_at_most) == ("holds", 0.0, 0.0)
+    for other in (results_of(equal[:5]), results_of(pairs_of(np.ones(6), np.zeros(6)))):
+        assert [item.result for item in other] == ["not shown"]
+    assert [item.result for item in results_of(equal, lost((6, None, 70.0)))] == ["not shown"]
+    assert results_of(equal, verdict=Verdict.BETTER) == ()
+
+
+def test_the_requirement_names_a_guardrail_that_no_look_has_tested_yet():
+    before_a_look = replace(identical(WALL_TIME), guardrails=())
+    with pytest.raises(ConditionNotMet, match=r"is IDENTICAL, but the guardrail wall time \(10 %\) is not tested"):
+        require([guarded(before_a_look)], [before_a_look])
+
+
+def test_comparisons_with_equal_records_are_named_one_by_one_if_they_have_guardrails():
+    assert alike(identical(PARAMS)) == ()
+    assert alike(identical()) != ()

@@ -129,6 +129,43 @@ def test_a_plan_ends_early_where_all_records_of_its_groups_agree():
     assert due(history) == ()
 
 
+PARAMS = "lower params_added margin 20%"
+
+
+@pytest.mark.parametrize(
+    ("guardrails", "expected_ends"),
+    [
+        ((PARAMS,), [6]),
+        ((PARAMS, "lower crashes margin 0.5"), [15]),
+        (("lower crashes margin 0.3",), [18]),
+        ((PARAMS, "lower crashes margin 0.001"), []),
+    ],
+)
+def test_groups_whose_records_agree_end_the_plan_once_their_guardrails_hold(guardrails, expected_ends):
+    """Crashes are in no record, so they are tested, at planned looks; others are equal where records are."""
+    seeds = {"seeds": 20, "looks": (15, 18, 20), "identical_after": 6}
+    first_event, *events = (
+        World(fake_plans.plan(groups=("a1", "a2"), n_envs=1, episodes=1, cores=4, guardrails=guardrails, **seeds))
+        .to_the_end()
+        .journal
+    )
+    history = begin(first_event)
+    ends = []
+    for event in events:
+        history.add(with_equal_digests(event))
+        ends += [item.replicates for item in due(history) if isinstance(item, LookTaken) and item.leaving]
+        if ends:
+            break
+    assert ends == expected_ends
+
+
+def test_blocks_wait_for_no_early_end_if_a_guardrail_needs_a_look():
+    settings = {"seeds": 20, "looks": (15, 20), "identical_after": 6}
+    for guardrails, first_waiting in ((("lower crashes margin 0.5",), 15), ((PARAMS,), 6)):
+        history = begin(started(fake_plans.plan(guardrails=guardrails, **settings)))
+        assert [may_start(history, block) for block in history.blocks] == [n < first_waiting for n in range(20)]
+
+
 @pytest.mark.parametrize("change", [{"identical_after": 0}, {}])
 def test_other_plans_go_on_to_their_looks(change):
     settings = {"groups": ("a1", "a2"), "unpaired": False, "seeds": 8, "looks": (8,), "identical_after": 6}
