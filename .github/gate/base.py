@@ -1,6 +1,7 @@
 """Find the commits that a gate compares, from the event of a workflow; fetch what a shallow checkout lacks.
 
-Reads the variables of GitHub Actions, INPUT_BASE and GATE_TOKEN. Writes the outputs `base`, `head` and `pull-request`.
+Reads the variables of GitHub Actions, INPUT_BASE, GATE_ERRORS and GATE_TOKEN. Writes the outputs `base`, `head` and
+`pull-request` or, without a base, the reason into the file GATE_ERRORS, which is published.
 The token is passed to git by its environment only, so it is in no file, no command line and no log.
 """
 
@@ -21,13 +22,19 @@ def main() -> None:
     """Write the outputs, or end with one line."""
     event: dict[str, Any] = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
     refuse_foreign_code(os.environ["GITHUB_EVENT_NAME"], event)
+    write_output("pull-request", event.get("pull_request", {}).get("number", ""))  # first, for the reason of a refusal
     head = git("rev-parse", "--verify", "HEAD^{commit}")
     asked_base = os.environ.get("INPUT_BASE", "").strip()
     base = commit_of(asked_base) if asked_base else base_of(event, head)
-    number = event.get("pull_request", {}).get("number", "")
-    with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as outputs:
-        outputs.write(f"base={base}\nhead={head}\npull-request={number}\n")
+    write_output("base", base)
+    write_output("head", head)
     print(f"base is {base}, head is {head}")
+
+
+def write_output(name: str, value: object) -> None:
+    """Write an output of this step."""
+    with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as outputs:
+        outputs.write(f"{name}={value}\n")
 
 
 def refuse_foreign_code(event_name: str, event: dict[str, Any]) -> None:
@@ -129,6 +136,9 @@ def run(*words: str, environment: dict[str, str] | None = None) -> subprocess.Co
 def refuse(reason: str) -> NoReturn:
     """End the job with one line."""
     print(f"::error title=esper_ab gate::{reason}")
+    errors = Path(os.environ["GATE_ERRORS"])
+    errors.parent.mkdir(parents=True, exist_ok=True)
+    errors.write_text(f"error: {reason}\n", encoding="utf-8")
     sys.exit(2)
 
 

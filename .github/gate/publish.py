@@ -48,10 +48,12 @@ def answer() -> str:
     written = Path(os.environ["GATE_COMMENT"])
     if written.is_file():
         link = f"| report | [page]({report}), [run]({run}) |"
-        return re.sub(r"^\| report \|.*$", lambda _: link, written.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        text = written.read_text(encoding="utf-8")
+        linked, links = re.subn(r"^\| report \|.*$", lambda _: link, text, flags=re.MULTILINE)
+        return linked if links else f"{text}\n[run]({run})\n"  # a gate that was refused has no table
     errors = Path(os.environ["GATE_ERRORS"])
     lines = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines() if errors.is_file() else []
-    reason = lines[-1].replace("`", "'") if lines else "it was not started"
+    reason = lines[-1].replace("`", "'") if lines else "it was not started; the log of the run says why"
     return f"### The gate gave no answer\n\n    {reason}\n\n[run]({run})\n"
 
 

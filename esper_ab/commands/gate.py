@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,7 @@ import click
 from esper_ab.commands._exit_status import command_with
 from esper_ab.commands._options import ARGUMENTS, RecordingCommand, shared_options
 from esper_ab.commands._parameters import PATH, valued
-from esper_ab.contracts.errors import ConditionNotMet, refused
+from esper_ab.contracts.errors import ConditionNotMet, EsperError, Interrupted, refused
 from esper_ab.contracts.files_below import write_below
 from esper_ab.contracts.shell_command import shell_command, typeable
 from esper_ab.contracts.visible import visible_json, visible_line
@@ -33,7 +35,12 @@ if TYPE_CHECKING:
 )
 @valued("--head", "STATE", "The state in question. [default: your working tree]")
 @valued("--minutes", "M", "Minutes of wall-clock time for everything. [default: from FILE]", type=float)
-@valued("--comment", "PATH", "Write the answer as Markdown, at most 15 lines, as for a pull request.", type=PATH)
+@valued(
+    "--comment",
+    "PATH",
+    "Write the answer as Markdown, at most 15 lines, or the error, as for a pull request.",
+    type=PATH,
+)
 @shared_options("references", "references_limit", "output_dir", "dry_run", "json")
 def command(file: Path, **options: Any) -> None:
     """Judge a change to your code by the question in FILE (gate.toml), within its minutes.
@@ -41,6 +48,22 @@ def command(file: Path, **options: Any) -> None:
     Two states of the code train the same seeds. The exit status is 0 if the claim of FILE was shown, 12 if not. The
     same command goes on with a gate that was interrupted; a changed head is another gate.
     """
+    if options["dry_run"] or options["comment"] is None:
+        _judge(file, options)
+        return
+    try:
+        _judge(file, options)
+    except (ConditionNotMet, Interrupted):  # which has a comment; which says nothing about the change
+        raise
+    except EsperError as error:
+        from esper_ab.gate.comment import comment_on_error  # only for this error
+
+        with suppress(EsperError):  # the first error counts
+            _write(options["comment"], comment_on_error(error, file))
+        raise
+
+
+def _judge(file: Path, options: Mapping[str, Any]) -> None:
     # Imported here, so that --help is fast.
     from esper_ab.gate.gate_file import read_gate_file
     from esper_ab.gate.running import GateOptions, plan_gate, run_gate

@@ -1,10 +1,14 @@
-"""The answer of a gate as a comment in Markdown, of at most 15 lines."""
+"""The answer of a gate as a comment in Markdown, of at most 15 lines; or why there is none."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from esper_ab.contracts.errors import EsperError, UsageError
+from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import counted
 from esper_ab.report.markdown import escaped
 from esper_ab.stats.text import signed
@@ -13,6 +17,7 @@ from esper_ab.verdict.verdict import Verdict
 
 MOST_LINES = 15
 _MOST_WARNINGS = 2
+_MOST_REASONS = 2  # lines of an error
 
 
 def comment(document: Mapping[str, Any], comparison: Comparison) -> str:
@@ -43,6 +48,18 @@ def comment(document: Mapping[str, Any], comparison: Comparison) -> str:
     if warnings:
         lines += ["", *warnings]
     return "\n".join(lines[:MOST_LINES]) + "\n"
+
+
+def comment_on_error(error: EsperError, file: Path) -> str:
+    """Return the comment of a gate without an answer: the error, and the command that shows it where it can be mended.
+
+    What was refused before anything started is refused by a dry run, too.
+    """
+    reasons = [f"> {escaped(line)}" for line in str(error).splitlines()[:_MOST_REASONS]]
+    words = ["esper-ab", "gate", str(file), *(["--dry-run"] if isinstance(error, UsageError) else [])]
+    command = visible_line(shlex.join(words)).replace("`", "'")
+    lines = ["### The gate gave no answer", "", *reasons, "", f"To try it locally: `{command}`"]
+    return "\n".join(lines) + "\n"
 
 
 def _runs(document: Mapping[str, Any]) -> str:

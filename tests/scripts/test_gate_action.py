@@ -121,6 +121,7 @@ def test_a_base_that_is_not_there_ends_the_job_in_one_line(event_name, event, ba
     (line,) = done.stdout.splitlines()
     assert line.startswith("::error title=esper_ab gate::")
     assert words in line
+    assert runner.errors.read_text() == line.replace("::error title=esper_ab gate::", "error: ") + "\n"
     assert not (runner.workspace / "x").exists()
 
 
@@ -184,4 +185,8 @@ def test_a_gate_that_is_refused_fails_no_step_but_the_last(project, runner):
     done = run_gate(runner)
     assert done.returncode == 0
     assert runner.output == {"status": "2"}
-    assert "error: ci/gate.toml: no such file" in (runner.temporary / "esper_ab/errors.txt").read_text()
+    assert "error: ci/gate.toml: no such file" in runner.errors.read_text()
+    heading, _, reason, _, advice = (runner.temporary / "esper_ab/comment.md").read_text().splitlines()
+    assert heading == "### The gate gave no answer"
+    assert reason.startswith("> ci/gate.toml: no such file; ")
+    assert advice == "To try it locally: `esper-ab gate ci/gate.toml --dry-run`"

@@ -91,7 +91,15 @@ def test_without_a_pull_request_or_the_wish_there_is_no_comment(variables, runne
     assert (runner.summary.read_text(), api.calls) == (LINKED, [])
 
 
-def test_the_reason_of_a_gate_that_was_refused_is_published(runner, api):
+def test_the_comment_of_a_gate_that_was_refused_leads_to_its_run(runner, api):
+    text = "### The gate gave no answer\n\n> gate.toml: no key\n"
+    (runner.temporary / "comment.md").write_text(text)
+    assert publish(runner, api).returncode == 0
+    (comment,) = api.comments
+    assert comment["body"] == f"{MARKER}\n{text}\n[run](https://github.com/owner/project/actions/runs/77)\n"
+
+
+def test_the_reason_of_a_gate_that_left_no_comment_is_published(runner, api):
     (runner.temporary / "errors.txt").write_text("note: x\nerror: ci/gate.toml: no such `file`\n")
     assert publish(runner, api).returncode == 0
     (comment,) = api.comments
@@ -99,6 +107,9 @@ def test_the_reason_of_a_gate_that_was_refused_is_published(runner, api):
         f"{MARKER}\n### The gate gave no answer\n\n    error: ci/gate.toml: no such 'file'\n"
     )
     assert runner.summary.read_text() == comment["body"].removeprefix(f"{MARKER}\n")
+    (runner.temporary / "errors.txt").unlink()
+    assert publish(runner, api).returncode == 0
+    assert "    it was not started; the log of the run says why\n" in api.comments[-1]["body"]
 
 
 SCRIPT = """
@@ -117,6 +128,42 @@ minutes = 60
 """
 
 
+@pytest.mark.parametrize(
+    ("files", "inputs", "steps", "reason"),
+    [
+        (
+            {"a project/gate.toml": "minuets = 3"},
+            {},
+            [("Find the commits", 0), ("Run the gate", 0), ("Publish the answer", 0), ("Set the status", 2)],
+            "> gate.toml: no key 'minuets'; did you mean minutes?\n\nTo try it locally: `esper-ab gate gate.toml --dry",
+        ),
+        ({}, {"base": "nosuch"}, [("Find the commits", 2), ("Publish the answer", 0)], "    error: nosuch cannot be f"),
+    ],
+)
+def test_a_pull_request_is_told_why_its_gate_was_refused(files, inputs, steps, reason, tmp_path, api):
+    server = users_repository(tmp_path / "server")
+    main = server.commit({"a project/train.py": SCRIPT})
+    head = server.commit({"a project/train.py": f"{SCRIPT}# changed\n", **files})
+    runner = Runner(tmp_path)
+    subprocess.run(["git", "clone", "--quiet", server.top.as_uri(), str(runner.workspace)], check=True)
+    own_inputs = {"install": "false", "python": sys.executable, "working-directory": "a project"}
+    assert Composite(runner, own_inputs | inputs, pull_request(tmp_path, api, main, head)).run() == steps
+    (comment,) = api.comments
+    assert comment["body"].startswith(f"{MARKER}\n### The gate gave no answer\n\n{reason}")
+
+
+def pull_request(folder: Path, api: Api, base: str, head: str) -> dict[str, str]:
+    """Return the variables of a job for pull request 5."""
+    event = folder / "event.json"
+    pull_request = {"number": 5, "base": {"sha": base}, "head": {"sha": head, "repo": None}}
+    event.write_text(json.dumps({"pull_request": pull_request, "repository": {"full_name": "owner/project"}}))
+    return {
+        "GITHUB_API_URL": f"http://127.0.0.1:{api.server.server_address[1]}",
+        "GITHUB_EVENT_NAME": "pull_request",
+        "GITHUB_EVENT_PATH": str(event),
+    }
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("level", "status", "words"), [(8, 12, "### WORSE: the gate is not passed"), (10, 0, "### ")])
 def test_the_whole_action_judges_a_pull_request(level, status, words, tmp_path, api):
@@ -131,16 +178,8 @@ def test_the_whole_action_judges_a_pull_request(level, status, words, tmp_path, 
     clone = ["git", "clone", "--quiet", "--depth=1", "-b", "change", server.top.as_uri(), str(runner.workspace)]
     subprocess.run(clone, check=True)
     (runner.workspace / "data.bin").write_bytes(b"1")
-    event = tmp_path / "event.json"
-    pull_request = {"number": 5, "base": {"sha": main}, "head": {"sha": head, "repo": None}}
-    event.write_text(json.dumps({"pull_request": pull_request, "repository": {"full_name": "owner/project"}}))
-    variables = {
-        "GITHUB_API_URL": f"http://127.0.0.1:{api.server.server_address[1]}",
-        "GITHUB_EVENT_NAME": "pull_request",
-        "GITHUB_EVENT_PATH": str(event),
-    }
     inputs = {"install": "false", "python": sys.executable, "working-directory": "a project"}
-    action = Composite(runner, inputs, variables)
+    action = Composite(runner, inputs, pull_request(tmp_path, api, main, head))
     assert action.run() == [
         ("Find the commits", 0),
         ("Run the gate", 0),

@@ -59,8 +59,18 @@ class Runner:
         file = self.temporary / "event.json"
         file.write_text(json.dumps(event))
         return self.step(
-            "base.py", GITHUB_EVENT_NAME=event_name, GITHUB_EVENT_PATH=str(file), INPUT_BASE=base, GATE_TOKEN=TOKEN
+            "base.py",
+            GITHUB_EVENT_NAME=event_name,
+            GITHUB_EVENT_PATH=str(file),
+            INPUT_BASE=base,
+            GATE_ERRORS=str(self.errors),
+            GATE_TOKEN=TOKEN,
         )
+
+    @property
+    def errors(self) -> Path:
+        """The file with the reason why there is no answer."""
+        return self.temporary / "esper_ab/errors.txt"
 
     @property
     def output(self) -> dict[str, str]:
@@ -86,20 +96,25 @@ class Composite:
         """Fill in the expressions of a text; a property that a step has not set is empty, as on GitHub."""
         return re.sub(r"\$\{\{ (\S+) \}\}", lambda match: self.values.get(match[1], ""), text)
 
-    def is_due(self, condition: str) -> bool:
-        """Evaluate the condition of a step, of which none before has failed."""
-        terms = [term for term in condition.split(" && ") if term != "always()"]
+    def is_due(self, condition: str, *, failed: bool) -> bool:
+        """Evaluate the condition of a step; `failed`: whether one before it has failed."""
+        terms = condition.removeprefix("${{ ").removesuffix(" }}").split(" && ")
+        if failed and not {"always()", "!cancelled()"} & {*terms}:
+            return False
         for term in terms:
+            if term in ("always()", "!cancelled()", "success()"):
+                continue
             name, operator, expected = term.split()
             if (self.values.get(name, "") == expected.strip("'")) != (operator == "=="):
                 return False
         return True
 
     def run(self) -> list[tuple[str, int]]:
-        """Run the steps, and return the names and statuses of those that ran; the last one may fail."""
+        """Run the steps, and return the names and statuses of those that ran."""
         statuses = []
         for step in self.steps:
-            if "uses" in step or not self.is_due(step.get("if", "always()")):
+            failed = any(status for _, status in statuses)
+            if "uses" in step or not self.is_due(step.get("if", "success()"), failed=failed):
                 continue
             script = step["run"].replace("$GITHUB_ACTION_PATH", str(ROOT))
             names = {key: self.value(value) for key, value in step.get("env", {}).items()}
@@ -112,6 +127,4 @@ class Composite:
                 self.values[f"steps.{identity}.outcome"] = "success" if done.returncode == 0 else "failure"
                 for key, value in self.runner.output.items():
                     self.values.setdefault(f"steps.{identity}.outputs.{key}", value)
-            if done.returncode:
-                break
         return statuses
