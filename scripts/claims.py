@@ -1,14 +1,15 @@
-"""Seal, run and list the claims of docs/evidence/claims, a folder each with what `esper-ab launch` reads and writes.
+"""Seal, run and list the claims of two registries: docs/evidence/claims, of the field, and docs/evidence/studies, of
+this project. A claim is a folder with what `esper-ab launch` reads and writes.
 
     scripts/claims seal [NAME…]    store the plan of every claim that has none, before anything is trained
     scripts/claims run [NAME…]     train the sealed claims that have no answer, or those named, or go on with them, and
                                    store their answers
-    scripts/claims page            write the page that lists all of them
-    scripts/claims                 print that list
+    scripts/claims page            write the pages that list all of them
+    scripts/claims                 print these lists
 
-A claim that is sealed stays as it is: `run` refuses another claim.toml. `--output-dir` has the experiments, whose
-directories are resumed; only their answers are stored here. One claim is repeated without this script:
-`esper-ab launch docs/evidence/claims/NAME/claim.toml --rng-seed N`.
+A claim that is sealed stays as it is: `run` refuses another claim.toml. `--output-dir` has the experiments, in a folder
+for each registry, and their directories are resumed; only their answers are stored here. One claim is repeated without
+this script: `esper-ab launch docs/evidence/claims/NAME/claim.toml --rng-seed N`.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
-CLAIMS = ROOT / "docs" / "evidence" / "claims"
-PAGE = CLAIMS / "README.md"
+EVIDENCE = ROOT / "docs" / "evidence"
 BEGIN = "<!-- claims -->\n"
 END = "<!-- /claims -->"
 KEPT_FILES = ("verdict.json", "summary.txt")
-ALPHA = 0.05  # the chance of any false verdict over the whole registry
-MOST_CLAIMS = 20  # each has an equal share
-OUTPUT_DIR = ROOT / "experiments" / "claims"
+ALPHA = 0.05  # the chance of any false verdict over a whole registry
+OUTPUT_DIR = ROOT / "experiments"
+RELATIONS = ("better-than", "worse-than", "equivalent-to")
+IN_MARGINS = ("estimate", "low", "high")
 NO_DIFFERENCE = (Verdict.EQUIVALENT, Verdict.IDENTICAL)
 PROGRAM = "esper-ab"
 # The program's folder comes first, so that commands in stored texts read as they are typed.
@@ -50,8 +51,38 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True)
+class Registry:
+    """Claims that share one error rate, with a page that lists them."""
+
+    folder: Path
+    most_claims: int  # each has an equal share of the error rate
+    verdicts_header: str
+
+    @property
+    def page(self) -> Path:
+        """The page with the table."""
+        return self.folder / "README.md"
+
+    @property
+    def alpha(self) -> float:
+        """The share of a claim."""
+        return ALPHA / self.most_claims
+
+    @property
+    def claims(self) -> list[StoredClaim]:
+        """The claims in the order of their names."""
+        return [StoredClaim(path.parent) for path in sorted(self.folder.glob("*/claim.toml"))]
+
+
+REGISTRIES = (
+    Registry(EVIDENCE / "claims", most_claims=20, verdicts_header="on each task"),
+    Registry(EVIDENCE / "studies", most_claims=10, verdicts_header="verdicts"),
+)
+
+
+@dataclass(frozen=True)
 class StoredClaim:
-    """One folder of the registry."""
+    """One folder of a registry."""
 
     folder: Path
 
@@ -71,16 +102,20 @@ class StoredClaim:
         return tomllib.loads(self.file.read_text(encoding="utf-8"))
 
     @property
-    def relation(self) -> str:
-        """The relation of the two groups with which the sentence holds, as in --fail-unless."""
-        words: list[str] = self.settings["claim"]["holds_if"].split()
-        return words[1]
+    def condition(self) -> tuple[str, str, str]:
+        """The two groups, and between them the relation with which the sentence holds, as in --fail-unless."""
+        first_group, relation, second_group = self.settings["claim"]["holds_if"].split()
+        return first_group, relation, second_group
 
     @property
     def sha256(self) -> str:
-        """The digest of everything in the folder that decides what is trained: claim.toml and modules beside it."""
+        """The digest of all files that decide what is trained: claim.toml, modules beside it, and a shared trainer."""
+        files = [self.file, *self.folder.glob("*.py")]
+        trainer = self.settings.get("trainer", "").partition(":")[0]
+        if trainer.endswith(".py"):
+            files.append((self.folder / trainer).resolve())
         digest = hashlib.sha256()
-        for path in sorted([self.file, *self.folder.glob("*.py")]):
+        for path in sorted({*files}):
             digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
         return digest.hexdigest()
 
@@ -97,11 +132,6 @@ class StoredClaim:
         (self.folder / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def all_claims() -> list[StoredClaim]:
-    """Return the claims in the order of their names."""
-    return [StoredClaim(path.parent) for path in sorted(CLAIMS.glob("*/claim.toml"))]
-
-
 def launched(claim: StoredClaim, *words: str) -> str:
     """Run `esper-ab launch claim.toml` with further words and return its output; its errors reach the terminal."""
     command = (PROGRAM, "launch", str(claim.file.relative_to(ROOT)), "--name", claim.name, *words)
@@ -112,7 +142,8 @@ def estimated_core_minutes(plan: dict[str, Any]) -> float:
     """Return the core minutes of all parts of a plan in the form of `launch --dry-run --json`."""
     seconds = 0.0
     for part in plan.get("parts", [plan]):
-        seconds += part["estimate"]["duration_s"] * len(part["plan"]["lanes"])
+        devices = {device for lane in part["plan"]["lanes"] for device in lane["devices"]}
+        seconds += part["estimate"]["duration_s"] * len(devices)
     return seconds / 60.0
 
 
@@ -145,8 +176,9 @@ def run(claim: StoredClaim, output_dir: Path) -> None:
         raise Refused(f"{claim.name}: not sealed; run scripts/claims seal {claim.name} first")
     if sealed["claim_sha256"] != claim.sha256:
         raise Refused(f"{claim.name}: its files differ from the sealed ones; a sealed claim stays as it is")
-    directory = output_dir / claim.name
-    words = ["launch", str(claim.file), "--name", claim.name, "--output-dir", str(output_dir), "--quiet"]
+    folder = output_dir / claim.folder.parent.name
+    directory = folder / claim.name
+    words = ["launch", str(claim.file), "--name", claim.name, "--output-dir", str(folder), "--quiet"]
     if directory.exists():
         words = ["resume", str(directory)]
     subprocess.run((PROGRAM, *words), cwd=ROOT, env=ENVIRONMENT, check=True)
@@ -170,9 +202,9 @@ def below_root(text: str) -> str:
 
 def conditions_met(claim: StoredClaim, directory: Path) -> dict[str, bool]:
     """Ask the product, for each relation of the claim's two groups, whether its answer supports it."""
-    first_group, _, second_group = claim.settings["claim"]["holds_if"].split()
+    first_group, own_relation, second_group = claim.condition
     met = {}
-    for relation in ("better-than", "worse-than", "equivalent-to"):
+    for relation in dict.fromkeys((*RELATIONS, own_relation)):
         words = ("report", str(directory), "--quiet", "--fail-unless", f"{first_group} {relation} {second_group}")
         status = subprocess.run(
             (PROGRAM, *words), cwd=ROOT, env=ENVIRONMENT, capture_output=True, check=False
@@ -209,16 +241,43 @@ def core_seconds(entries: Iterable[dict[str, Any]]) -> float:
     return seconds
 
 
-def judged(verdict_json: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the comparison of a claim over all its tasks, and those on each task."""
-    comparisons: Sequence[dict[str, Any]] = verdict_json["judged"]["comparisons"]
-    (over_all,) = (comparison for comparison in comparisons if comparison["task"] == MEAN)
-    return over_all, [comparison for comparison in comparisons if comparison is not over_all]
+@dataclass(frozen=True)
+class Judged:
+    """The comparisons of an answer: a claim's own, on its only task or on the mean of several, and others."""
+
+    own: dict[str, Any]
+    on_tasks: list[dict[str, Any]]  # the same groups on each of several tasks
+    others: list[dict[str, Any]]  # other groups, on the only task
+
+    @classmethod
+    def of(cls, claim: StoredClaim, verdict_json: dict[str, Any]) -> Judged:
+        """Find the claim's comparison in a verdict.json of one task or of several."""
+        comparisons: list[dict[str, Any]] = verdict_json.get("judged", verdict_json)["comparisons"]
+        first_group, _, second_group = claim.condition
+        (own,) = (
+            comparison
+            for comparison in comparisons
+            if (comparison["a"], comparison["b"]) == (first_group, second_group)
+            and comparison.get("task", MEAN) == MEAN
+        )
+        rest = [comparison for comparison in comparisons if comparison is not own]
+        if "judged" in verdict_json:
+            return cls(own, rest, [])
+        return cls(own | {key: own[key] / own["margin"] for key in IN_MARGINS if own[key] is not None}, [], rest)
+
+    @property
+    def verdicts(self) -> str:
+        """The verdicts on each task, or of all comparisons on the only one."""
+        if self.on_tasks:
+            names = [(comparison["task"].removeprefix("gym:"), comparison) for comparison in self.on_tasks]
+        else:
+            names = [(f"{one['a']} - {one['b']}", one) for one in (self.own, *self.others)]
+        return "; ".join(f"{name} {comparison['verdict']}" for name, comparison in names)
 
 
 def answer_to(claim: StoredClaim, conditions: dict[str, bool], over_all: str, on_tasks: Iterable[str]) -> str:
     """Say what an answer says about the sentence: the conditions that it meets, and its verdicts."""
-    relation = claim.relation
+    _, relation, _ = claim.condition
     if conditions[relation]:
         return "holds"
     if conditions["equivalent-to"]:
@@ -241,14 +300,14 @@ def row(claim: StoredClaim) -> str:
     if verdict_json is None or result is None:
         cells = [f"[{about['sentence']}]({claim.name}/claim.toml)", "sealed, not run" if sealed else "not sealed"]
         return f"| {' | '.join([*cells, '', '', '', '', sealed_on, about['source_says']])} |"
-    over_all, of_tasks = judged(verdict_json)
-    verdicts = [comparison["verdict"] for comparison in of_tasks]
-    answer = answer_to(claim, result["conditions"], over_all["verdict"], verdicts)
+    judged = Judged.of(claim, verdict_json)
+    on_tasks = [comparison["verdict"] for comparison in judged.on_tasks]
+    answer = answer_to(claim, result["conditions"], judged.own["verdict"], on_tasks)
     cells += [
         f"**{answer}**",
-        effect_of(over_all),
-        "; ".join(f"{comparison['task'].removeprefix('gym:')} {comparison['verdict']}" for comparison in of_tasks),
-        str(over_all["used"]),
+        effect_of(judged.own),
+        judged.verdicts,
+        str(judged.own["used"]),
         str(result["core_minutes"]),
         sealed_on,
         about["source_says"],
@@ -257,26 +316,36 @@ def row(claim: StoredClaim) -> str:
 
 
 def effect_of(comparison: dict[str, Any]) -> str:
-    """Return the difference with its interval, in margins; "" if there is none."""
+    """Return a difference in margins with its interval; "" if there is none."""
     if comparison["low"] is None:
         return ""
     return f"{comparison['estimate']:+.2f} [{comparison['low']:+.2f}, {comparison['high']:+.2f}]"
 
 
-def table() -> list[str]:
-    """Return the table of all claims."""
+def table(registry: Registry) -> list[str]:
+    """Return the table of all claims of a registry."""
+    verdicts = registry.verdicts_header
     return [
-        "| claim | answer | difference, in margins | on each task | seeds | core minutes | sealed | the sources |",
+        f"| claim | answer | difference, in margins | {verdicts} | seeds | core minutes | sealed | the sources |",
         "|---|---|---|---|---|---|---|---|",
-        *map(row, all_claims()),
+        *map(row, registry.claims),
     ]
 
 
-def write_page() -> None:
+def write_page(registry: Registry) -> None:
     """Write the table into the page."""
-    head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    head, _, rest = registry.page.read_text(encoding="utf-8").partition(BEGIN)
     tail = rest.partition(END)[2]
-    PAGE.write_text(head + BEGIN + "\n".join(table()) + "\n" + END + tail, encoding="utf-8")
+    registry.page.write_text(head + BEGIN + "\n".join(table(registry)) + "\n" + END + tail, encoding="utf-8")
+
+
+def chosen_claims(names: Sequence[str]) -> list[StoredClaim]:
+    """Return the claims with these names, or all claims; Refused if there is none with a name."""
+    claims = [claim for registry in REGISTRIES for claim in registry.claims]
+    if missing := {*names} - {claim.name for claim in claims}:
+        folders = " or ".join(str(registry.folder.relative_to(ROOT)) for registry in REGISTRIES)
+        raise Refused(f"no claim {min(missing)!r} in {folders}")
+    return [claim for claim in claims if not names or claim.name in names]
 
 
 def main() -> int:
@@ -286,10 +355,8 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--output-dir", type=Path, default=OUTPUT_DIR)
     options = parser.parse_args()
-    chosen = [claim for claim in all_claims() if not options.names or claim.name in options.names]
     try:
-        if missing := {*options.names} - {claim.name for claim in chosen}:
-            raise Refused(f"no claim {min(missing)!r} in {CLAIMS.relative_to(ROOT)}")
+        chosen = chosen_claims(options.names)
         if options.command == "seal":
             for claim in chosen:
                 seal(claim)
@@ -298,9 +365,10 @@ def main() -> int:
                 if options.names or claim.stored("result.json") is None:
                     run(claim, options.output_dir)
         elif options.command == "page":
-            write_page()
+            for registry in REGISTRIES:
+                write_page(registry)
         else:
-            print("\n".join(table()))
+            print("\n\n".join("\n".join(table(registry)) for registry in REGISTRIES))
     except Refused as refusal:
         print(refusal, file=sys.stderr)
         return 2

@@ -196,7 +196,10 @@ def _budget(plan: CampaignPlan) -> list[str]:
     budget = plan.campaign.about.get("claim", {}).get("core_minutes")
     if budget is None:
         return []
-    core_s = sum(part.cost.duration_s * len(part.plan.lanes) for part in plan.parts)
+    core_s = 0.0
+    for part in plan.parts:
+        devices = {device for lane in part.plan.lanes for device in lane.devices}  # which several lanes may share
+        core_s += part.cost.duration_s * len(devices)
     return [f"budget: {budget:g} core minutes; the estimate of this plan is {core_s / 60.0:.1f} at most"]
 
 

@@ -1,10 +1,10 @@
-"""The registry of claims: what is sealed stays, one error rate covers all, and the page shows what is stored."""
+"""The registries of claims: what is sealed stays, one error rate covers each, and the pages show what is stored."""
 
 import json
 
 import claims
 import pytest
-from claims import ALPHA, CLAIMS, MOST_CLAIMS, Refused, StoredClaim
+from claims import REGISTRIES, Judged, Refused, Registry, StoredClaim
 
 from esper_ab.settings.claim_table import read_claim
 from esper_ab.settings.parts import parse_parts
@@ -12,26 +12,40 @@ from esper_ab.settings.request import read_request
 from esper_ab.settings.settings_file import read_toml
 from esper_ab.verdict.scale import MEAN
 
-ALL = claims.all_claims()
+FIELD, OWN = REGISTRIES
+ALL = [claim for registry in REGISTRIES for claim in registry.claims]
 SEALED = [claim for claim in ALL if claim.stored("seal.json") is not None]
+each_registry = pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.folder.name)
 
 
-def test_the_claims_share_one_error_rate():
-    assert 0 < len(ALL) <= MOST_CLAIMS
-    assert {claim.settings["alpha"] for claim in ALL} == {ALPHA / MOST_CLAIMS}
+@each_registry
+def test_the_claims_of_a_registry_share_one_error_rate(registry):
+    assert 0 < len(registry.claims) <= registry.most_claims
+    assert {claim.settings["alpha"] for claim in registry.claims} == {registry.alpha}
+    assert registry.alpha * registry.most_claims == pytest.approx(0.05)
+
+
+def test_no_two_claims_have_one_name():
+    assert len({claim.name for claim in ALL}) == len(ALL)
 
 
 @pytest.mark.parametrize("claim", ALL, ids=lambda claim: claim.name)
 def test_a_claim_can_be_launched_and_says_where_it_comes_from(claim):
     parts = parse_parts(read_request({}, read_toml(claim.file)))
-    assert len(parts) >= 2
-    assert len(parts[0].asked.groups) == 2
+    first_group, _, second_group = claim.condition
+    assert {first_group, second_group} <= {group.name for group in parts[0].asked.groups}
     declared = read_claim(claim.settings["claim"], claim.name)
     assert declared.source
     assert declared.source_says
     assert declared.margin_reason
-    assert declared.holds_if
     assert declared.core_minutes is not None
+
+
+@pytest.mark.parametrize("claim", FIELD.claims, ids=lambda claim: claim.name)
+def test_a_claim_of_the_field_is_about_two_groups_on_several_tasks(claim):
+    parts = parse_parts(read_request({}, read_toml(claim.file)))
+    assert len(parts) >= 2
+    assert len(parts[0].asked.groups) == 2
 
 
 @pytest.mark.parametrize("claim", SEALED, ids=lambda claim: claim.name)
@@ -39,9 +53,9 @@ def test_the_files_of_a_sealed_claim_are_those_that_were_sealed(claim):
     assert claim.stored("seal.json")["claim_sha256"] == claim.sha256
 
 
-def test_the_page_shows_what_is_stored():
-    page = claims.PAGE.read_text()
-    assert "\n".join(claims.table()) in page
+@each_registry
+def test_the_page_shows_what_is_stored(registry):
+    assert "\n".join(claims.table(registry)) in registry.page.read_text()
 
 
 @pytest.fixture
@@ -49,7 +63,7 @@ def claim(tmp_path):
     """A copy of a claim's question, not sealed."""
     folder = tmp_path / "gae-lambda"
     folder.mkdir()
-    (folder / "claim.toml").write_bytes((CLAIMS / folder.name / "claim.toml").read_bytes())
+    (folder / "claim.toml").write_bytes((FIELD.folder / folder.name / "claim.toml").read_bytes())
     return StoredClaim(folder)
 
 
@@ -72,6 +86,19 @@ def test_modules_beside_a_claim_are_sealed_with_it(claim):
     assert claim.sha256 != sha256
 
 
+def test_a_trainer_that_claims_share_is_sealed_with_each_of_them(claim):
+    sha256 = claim.sha256
+    with claim.file.open("r+") as file:
+        settings = file.read()
+        file.seek(0)
+        file.write(f'trainer = "../trainer.py:train"\n{settings}')
+    trainer = claim.folder.parent / "trainer.py"
+    trainer.write_text("a")
+    sealed = claim.sha256
+    trainer.write_text("b")
+    assert len({sha256, sealed, claim.sha256}) == 3
+
+
 CONDITIONS = {"better-than": False, "worse-than": False, "equivalent-to": False}
 
 
@@ -88,14 +115,17 @@ CONDITIONS = {"better-than": False, "worse-than": False, "equivalent-to": False}
         ("equivalent-to", "equivalent-to", "EQUIVALENT", ["EQUIVALENT", "EQUIVALENT"], "holds"),
         ("equivalent-to", "worse-than", "WORSE", ["WORSE", "EQUIVALENT"], "a difference"),
         ("equivalent-to", None, "INCONCLUSIVE", ["EQUIVALENT", "INCONCLUSIVE"], "open"),
+        ("not-worse-than", "not-worse-than", "INCONCLUSIVE", [], "holds"),
+        ("not-worse-than", "worse-than", "WORSE", [], "the opposite holds"),
+        ("not-worse-than", None, "INCONCLUSIVE", [], "open"),
     ],
 )
 def test_the_answer_to_a_claim_follows_from_the_conditions_that_its_verdicts_meet(
     claim, relation, met, over_all, on_tasks, answer
 ):
     text = claim.file.read_text()
-    claim.file.write_text(text.replace(f" {claim.relation} ", f" {relation} "))
-    conditions = CONDITIONS | ({met: True} if met else {})
+    claim.file.write_text(text.replace(f" {claim.condition[1]} ", f" {relation} "))
+    conditions = CONDITIONS | {relation: False} | ({met: True} if met else {})
     assert claims.answer_to(claim, conditions, over_all, on_tasks) == answer
 
 
@@ -104,8 +134,9 @@ def test_a_row_tells_an_answer_from_a_claim_that_has_not_run(claim):
     claim.store("seal.json", {"sealed": "2026-11-30T09:00:00+00:00"})
     assert "| sealed, not run |" in claims.row(claim)
     claim.store("result.json", {"core_minutes": 12.3, "conditions": CONDITIONS | {"worse-than": True}})
-    on_task = {"task": "gym:CartPole-v1", "verdict": "INCONCLUSIVE"}
-    over_all = {"task": MEAN, "verdict": "WORSE", "estimate": -0.5, "low": -0.9, "high": -0.1, "used": 40}
+    groups = {"a": "lambda95", "b": "lambda90"}
+    on_task = groups | {"task": "gym:CartPole-v1", "verdict": "INCONCLUSIVE"}
+    over_all = groups | {"task": MEAN, "verdict": "WORSE", "estimate": -0.5, "low": -0.9, "high": -0.1, "used": 40}
     claim.store("verdict.json", {"judged": {"comparisons": [on_task, over_all]}})
     cells = [cell.strip() for cell in claims.row(claim).split("|")][2:8]
     assert cells == [
@@ -116,6 +147,20 @@ def test_a_row_tells_an_answer_from_a_claim_that_has_not_run(claim):
         "12.3",
         "2026-11-30",
     ]
+
+
+def test_on_one_task_a_claim_is_judged_by_its_own_groups_in_units_of_its_margin(claim):
+    own = {"a": "lambda95", "b": "lambda90", "verdict": "BETTER", "margin": 4.0, "estimate": 6.0, "used": 15}
+    other = {"a": "lambda95", "b": "lambda99", "verdict": "EQUIVALENT"}
+    judged = Judged.of(claim, {"comparisons": [other, own | {"low": 2.0, "high": None}]})
+    assert [judged.own[key] for key in ("estimate", "low", "high")] == [1.5, 0.5, None]
+    assert judged.verdicts == "lambda95 - lambda90 BETTER; lambda95 - lambda99 EQUIVALENT"
+
+
+def test_the_estimate_counts_a_device_once_though_several_runs_share_it():
+    lanes = [{"devices": ["cpu:0"]}, {"devices": ["cpu:1"]}, {"devices": ["cpu:0"]}]
+    plan = {"estimate": {"duration_s": 90.0}, "plan": {"lanes": lanes}}
+    assert claims.estimated_core_minutes({"parts": [plan, plan]}) == 6.0
 
 
 def test_the_cost_counts_warm_ups_episodes_and_evaluations(tmp_path):
@@ -134,13 +179,14 @@ def test_the_cost_counts_warm_ups_episodes_and_evaluations(tmp_path):
     assert (result["began"], result["ended"]) == ("2026-11-30T09:00:00", "2026-11-30T09:03:00")
 
 
-def test_the_folders_of_the_registry_hold_claims_only():
-    assert {path.name for path in CLAIMS.iterdir() if path.is_dir()} == {claim.name for claim in ALL}
+@each_registry
+def test_the_folders_of_a_registry_hold_claims_only(registry):
+    folders = {path.name for path in registry.folder.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert folders == {claim.name for claim in registry.claims}
 
 
 def test_only_claims_without_an_answer_run_unless_they_are_named(claim, monkeypatch, capsys):
-    monkeypatch.setattr(claims, "CLAIMS", claim.folder.parent)
-    monkeypatch.setattr(claims, "ROOT", claim.folder.parent)
+    monkeypatch.setattr(claims, "REGISTRIES", (Registry(claim.folder.parent, 1, ""),))
     claim.store("result.json", {})
     monkeypatch.setattr("sys.argv", ["claims", "run"])
     assert claims.main() == 0

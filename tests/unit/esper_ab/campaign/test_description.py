@@ -127,5 +127,13 @@ def test_a_plan_begins_with_the_claim_that_it_decides_and_with_its_budget(tmp_pa
     assert first_line == f"claim: {claim.sentence}"
     core_minutes = part.cost.duration_s * len(part.plan.lanes) / 60.0
     assert second_line == f"budget: 20 core minutes; the estimate of this plan is {core_minutes:.1f} at most"
+    assert len(part.plan.lanes) > 1
     assert "budget" not in " ".join(described(part, Claim(sentence=claim.sentence)))
     assert "claim" not in " ".join(described(part, None))
+
+
+def test_the_cost_beside_a_budget_counts_a_core_once_though_several_runs_share_it(tmp_path):
+    part = make_part(tmp_path, None, placement="sequence", devices=("cpu:0",))
+    assert len(part.plan.lanes) > 1
+    _, budget_line = described(part, Claim(sentence="Rewards differ.", core_minutes=20.0))
+    assert budget_line.endswith(f"the estimate of this plan is {part.cost.duration_s / 60.0:.1f} at most")
