@@ -94,6 +94,15 @@ def test_records_do_not_depend_on_group_names_order_or_telemetry(same_twice, tmp
     assert any(record.seed_events for run in load(same_twice).history.runs.values() for record in records_of(run))
 
 
+def test_records_do_not_depend_on_the_barrier(same_twice, tmp_path):
+    stdout_of("launch", *SMALL, "--output-dir", tmp_path, "--groups", "a=shaped,b=shaped", "--sync", "independent")
+    history = load(tmp_path / "run").history
+    assert history.plan.experiment.sync == "independent"
+    same_history = load(same_twice).history
+    assert same_history.plan.experiment.sync == "lockstep"
+    assert digests(history, "a") == digests(same_history, "a")
+
+
 def test_a_report_built_from_the_journal_alone_has_the_same_bytes(same_twice, tmp_path):
     (tmp_path / "events.jsonl").write_bytes((same_twice / "events.jsonl").read_bytes())
     stdout_of("report", str(tmp_path))
