@@ -14,7 +14,6 @@ EXCEPTIONS = {
     "field.md",
     "learning.md",
     "looking.md",
-    "open-questions.md",
     "rates.md",
     "statistics-on-training.md",
     "statistics.md",
