@@ -15,32 +15,23 @@ this script: `esper-ab launch docs/evidence/claims/NAME/claim.toml --rng-seed N`
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from esper_ab.contracts.errors import ConditionNotMet
-from esper_ab.verdict.scale import MEAN
-from esper_ab.verdict.verdict import Verdict
+from claim_pages import table, totals, write_page
+from claim_registry import REGISTRIES, ROOT, StoredClaim
 
-ROOT = Path(__file__).resolve().parents[1]
-EVIDENCE = ROOT / "docs" / "evidence"
-BEGIN = "<!-- claims -->\n"
-END = "<!-- /claims -->"
+from esper_ab.contracts.errors import ConditionNotMet
+
 KEPT_FILES = ("verdict.json", "summary.txt")
-ALPHA = 0.05  # the chance of any false verdict over a whole registry
 OUTPUT_DIR = ROOT / "experiments"
 RELATIONS = ("better-than", "worse-than", "equivalent-to")
-IN_MARGINS = ("estimate", "low", "high")
-NO_DIFFERENCE = (Verdict.EQUIVALENT, Verdict.IDENTICAL)
 PROGRAM = "esper-ab"
 # The program's folder comes first, so that commands in stored texts read as they are typed.
 ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -48,88 +39,6 @@ ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ[
 
 class Refused(Exception):
     """A claim that cannot be sealed or run as asked; one line says why."""
-
-
-@dataclass(frozen=True)
-class Registry:
-    """Claims that share one error rate, with a page that lists them."""
-
-    folder: Path
-    most_claims: int  # each has an equal share of the error rate
-    verdicts_header: str
-
-    @property
-    def page(self) -> Path:
-        """The page with the table."""
-        return self.folder / "README.md"
-
-    @property
-    def alpha(self) -> float:
-        """The share of a claim."""
-        return ALPHA / self.most_claims
-
-    @property
-    def claims(self) -> list[StoredClaim]:
-        """The claims in the order of their names."""
-        return [StoredClaim(path.parent) for path in sorted(self.folder.glob("*/claim.toml"))]
-
-
-REGISTRIES = (
-    Registry(EVIDENCE / "claims", most_claims=20, verdicts_header="on each task"),
-    Registry(EVIDENCE / "studies", most_claims=10, verdicts_header="verdicts"),
-)
-
-
-@dataclass(frozen=True)
-class StoredClaim:
-    """One folder of a registry."""
-
-    folder: Path
-
-    @property
-    def name(self) -> str:
-        """The name of the folder, and of the experiment."""
-        return self.folder.name
-
-    @property
-    def file(self) -> Path:
-        """The question, with all settings."""
-        return self.folder / "claim.toml"
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The content of claim.toml."""
-        return tomllib.loads(self.file.read_text(encoding="utf-8"))
-
-    @property
-    def condition(self) -> tuple[str, str, str]:
-        """The two groups, and between them the relation with which the sentence holds, as in --fail-unless."""
-        first_group, relation, second_group = self.settings["claim"]["holds_if"].split()
-        return first_group, relation, second_group
-
-    @property
-    def sha256(self) -> str:
-        """The digest of all files that decide what is trained: claim.toml, modules beside it, and a shared trainer."""
-        files = [self.file, *self.folder.glob("*.py")]
-        trainer = self.settings.get("trainer", "").partition(":")[0]
-        if trainer.endswith(".py"):
-            files.append((self.folder / trainer).resolve())
-        digest = hashlib.sha256()
-        for path in sorted({*files}):
-            digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-        return digest.hexdigest()
-
-    def stored(self, name: str) -> dict[str, Any] | None:
-        """Return the content of seal.json, result.json or verdict.json; None if it does not exist yet."""
-        path = self.folder / name
-        if not path.exists():
-            return None
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return content
-
-    def store(self, name: str, content: dict[str, Any]) -> None:
-        """Write a JSON file into the folder."""
-        (self.folder / name).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def launched(claim: StoredClaim, *words: str) -> str:
@@ -241,104 +150,6 @@ def core_seconds(entries: Iterable[dict[str, Any]]) -> float:
     return seconds
 
 
-@dataclass(frozen=True)
-class Judged:
-    """The comparisons of an answer: a claim's own, on its only task or on the mean of several, and others."""
-
-    own: dict[str, Any]
-    on_tasks: list[dict[str, Any]]  # the same groups on each of several tasks
-    others: list[dict[str, Any]]  # other groups, on the only task
-
-    @classmethod
-    def of(cls, claim: StoredClaim, verdict_json: dict[str, Any]) -> Judged:
-        """Find the claim's comparison in a verdict.json of one task or of several."""
-        comparisons: list[dict[str, Any]] = verdict_json.get("judged", verdict_json)["comparisons"]
-        first_group, _, second_group = claim.condition
-        (own,) = (
-            comparison
-            for comparison in comparisons
-            if (comparison["a"], comparison["b"]) == (first_group, second_group)
-            and comparison.get("task", MEAN) == MEAN
-        )
-        rest = [comparison for comparison in comparisons if comparison is not own]
-        if "judged" in verdict_json:
-            return cls(own, rest, [])
-        return cls(own | {key: own[key] / own["margin"] for key in IN_MARGINS if own[key] is not None}, [], rest)
-
-    @property
-    def verdicts(self) -> str:
-        """The verdicts on each task, or of all comparisons on the only one."""
-        if self.on_tasks:
-            names = [(comparison["task"].removeprefix("gym:"), comparison) for comparison in self.on_tasks]
-        else:
-            names = [(f"{one['a']} - {one['b']}", one) for one in (self.own, *self.others)]
-        return "; ".join(f"{name} {comparison['verdict']}" for name, comparison in names)
-
-
-def answer_to(claim: StoredClaim, conditions: dict[str, bool], over_all: str, on_tasks: Iterable[str]) -> str:
-    """Say what an answer says about the sentence: the conditions that it meets, and its verdicts."""
-    _, relation, _ = claim.condition
-    if conditions[relation]:
-        return "holds"
-    if conditions["equivalent-to"]:
-        return "no difference that matters"
-    if conditions["better-than"] or conditions["worse-than"]:
-        return "a difference" if relation == "equivalent-to" else "the opposite holds"
-    if {Verdict.BETTER, Verdict.WORSE} <= {*on_tasks}:
-        return "depends on the task"
-    return "no difference on the mean" if over_all in NO_DIFFERENCE else "open"
-
-
-def row(claim: StoredClaim) -> str:
-    """Return the line of a claim in the table."""
-    about = claim.settings["claim"]
-    sealed = claim.stored("seal.json")
-    sealed_on = sealed["sealed"][:10] if sealed else ""
-    cells = [f"[{about['sentence']}]({claim.name}/summary.txt)"]
-    verdict_json = claim.stored("verdict.json")
-    result = claim.stored("result.json")
-    if verdict_json is None or result is None:
-        cells = [f"[{about['sentence']}]({claim.name}/claim.toml)", "sealed, not run" if sealed else "not sealed"]
-        return f"| {' | '.join([*cells, '', '', '', '', sealed_on, about['source_says']])} |"
-    judged = Judged.of(claim, verdict_json)
-    on_tasks = [comparison["verdict"] for comparison in judged.on_tasks]
-    answer = answer_to(claim, result["conditions"], judged.own["verdict"], on_tasks)
-    cells += [
-        f"**{answer}**",
-        effect_of(judged.own),
-        judged.verdicts,
-        str(judged.own["used"]),
-        str(result["core_minutes"]),
-        sealed_on,
-        about["source_says"],
-    ]
-    return f"| {' | '.join(cells)} |"
-
-
-def effect_of(comparison: dict[str, Any]) -> str:
-    """Return a difference in margins with its interval; "" if there is none."""
-    if comparison["low"] is None:
-        return ""
-    return f"{comparison['estimate']:+.2f} [{comparison['low']:+.2f}, {comparison['high']:+.2f}]"
-
-
-def table(registry: Registry) -> list[str]:
-    """Return the table of all claims of a registry."""
-    verdicts = registry.verdicts_header
-    return [
-        f"| claim | answer | difference, in margins | {verdicts} | seeds | core minutes | sealed | the sources |",
-        "|---|---|---|---|---|---|---|---|",
-        *map(row, registry.claims),
-    ]
-
-
-def write_page(registry: Registry) -> None:
-    """Write the table into the page."""
-    head, _, rest = registry.page.read_text(encoding="utf-8").partition(BEGIN)
-    tail = rest.partition(END)[2]
-    registry.page.write_text(head + BEGIN + "\n".join(table(registry)) + "\n" + END + tail, encoding="utf-8")
-
-
 def chosen_claims(names: Sequence[str]) -> list[StoredClaim]:
     """Return the claims with these names, or all claims; Refused if there is none with a name."""
     claims = [claim for registry in REGISTRIES for claim in registry.claims]
@@ -368,7 +179,7 @@ def main() -> int:
             for registry in REGISTRIES:
                 write_page(registry)
         else:
-            print("\n\n".join("\n".join(table(registry)) for registry in REGISTRIES))
+            print("\n\n".join("\n".join([*table(registry), "", totals(registry)]) for registry in REGISTRIES))
     except Refused as refusal:
         print(refusal, file=sys.stderr)
         return 2

@@ -4,7 +4,9 @@ import json
 
 import claims
 import pytest
-from claims import REGISTRIES, Judged, Refused, Registry, StoredClaim
+from claim_pages import Judged, answer_to, row, table, totals
+from claim_registry import REGISTRIES, Registry, StoredClaim
+from claims import Refused
 
 from esper_ab.settings.claim_table import read_claim
 from esper_ab.settings.parts import parse_parts
@@ -55,7 +57,31 @@ def test_the_files_of_a_sealed_claim_are_those_that_were_sealed(claim):
 
 @each_registry
 def test_the_page_shows_what_is_stored(registry):
-    assert "\n".join(claims.table(registry)) in registry.page.read_text()
+    assert "\n".join([*table(registry), "", totals(registry)]) in registry.page.read_text()
+
+
+@each_registry
+def test_corrections_are_about_sealed_claims_and_differ_from_them(registry):
+    claims_by_name = {claim.name: claim for claim in registry.claims}
+    for name, correction in registry.corrections.items():
+        assert claims_by_name[name].stored("seal.json") is not None
+        assert {*correction} <= {"source", "source_says"}
+        about = claims_by_name[name].settings["claim"]
+        assert all(text != about[key] for key, text in correction.items())
+
+
+def test_the_page_shows_what_a_source_says_as_corrected(claim):
+    registry = Registry(claim.folder.parent, most_claims=1, verdicts_header="")
+    assert claim.settings["claim"]["source_says"] in table(registry)[-1]
+    (claim.folder.parent / "corrections.toml").write_text('[gae-lambda]\nsource_says = "nothing"\n')
+    assert table(registry)[-1].endswith("| nothing |")
+
+
+def test_the_totals_count_answers_and_sum_their_cost(claim):
+    registry = Registry(claim.folder.parent, most_claims=1, verdicts_header="")
+    assert totals(registry) == "1 claims (not run: 1), 0.0 core hours."
+    store_answer(claim, CONDITIONS | {"better-than": True}, "BETTER", ["BETTER", "INCONCLUSIVE"])
+    assert totals(registry) == "1 claims (holds: 1), 0.2 core hours."
 
 
 @pytest.fixture
@@ -126,26 +152,34 @@ def test_the_answer_to_a_claim_follows_from_the_conditions_that_its_verdicts_mee
     text = claim.file.read_text()
     claim.file.write_text(text.replace(f" {claim.condition[1]} ", f" {relation} "))
     conditions = CONDITIONS | {relation: False} | ({met: True} if met else {})
-    assert claims.answer_to(claim, conditions, over_all, on_tasks) == answer
+    judged = Judged({"verdict": over_all}, [{"verdict": verdict} for verdict in on_tasks], [])
+    assert answer_to(claim, conditions, judged) == answer
+
+
+def store_answer(claim, conditions, over_all, on_tasks):
+    """Store the files of an answer in the folder of a claim."""
+    claim.store("seal.json", {"sealed": "2026-11-30T09:00:00+00:00"})
+    claim.store("result.json", {"core_minutes": 12.3, "conditions": conditions})
+    groups = {"a": "lambda95", "b": "lambda90"}
+    of_tasks = [groups | {"task": f"gym:{index}", "verdict": verdict} for index, verdict in enumerate(on_tasks)]
+    of_all = groups | {"task": MEAN, "verdict": over_all, "estimate": -0.5, "low": -0.9, "high": -0.1, "used": 40}
+    claim.store("verdict.json", {"judged": {"comparisons": [*of_tasks, of_all]}})
 
 
 def test_a_row_tells_an_answer_from_a_claim_that_has_not_run(claim):
-    assert "| not sealed |" in claims.row(claim)
+    assert "| not sealed |" in row(claim, "nothing")
     claim.store("seal.json", {"sealed": "2026-11-30T09:00:00+00:00"})
-    assert "| sealed, not run |" in claims.row(claim)
-    claim.store("result.json", {"core_minutes": 12.3, "conditions": CONDITIONS | {"worse-than": True}})
-    groups = {"a": "lambda95", "b": "lambda90"}
-    on_task = groups | {"task": "gym:CartPole-v1", "verdict": "INCONCLUSIVE"}
-    over_all = groups | {"task": MEAN, "verdict": "WORSE", "estimate": -0.5, "low": -0.9, "high": -0.1, "used": 40}
-    claim.store("verdict.json", {"judged": {"comparisons": [on_task, over_all]}})
-    cells = [cell.strip() for cell in claims.row(claim).split("|")][2:8]
+    assert "| sealed, not run |" in row(claim, "nothing")
+    store_answer(claim, CONDITIONS | {"worse-than": True}, "WORSE", ["INCONCLUSIVE"])
+    cells = [cell.strip() for cell in row(claim, "nothing").split("|")][2:-1]
     assert cells == [
         "**the opposite holds**",
         "-0.50 [-0.90, -0.10]",
-        "CartPole-v1 INCONCLUSIVE",
+        "0 INCONCLUSIVE",
         "40",
         "12.3",
         "2026-11-30",
+        "nothing",
     ]
 
 
@@ -186,7 +220,7 @@ def test_the_folders_of_a_registry_hold_claims_only(registry):
 
 
 def test_only_claims_without_an_answer_run_unless_they_are_named(claim, monkeypatch, capsys):
-    monkeypatch.setattr(claims, "REGISTRIES", (Registry(claim.folder.parent, 1, ""),))
+    monkeypatch.setattr(claims, "REGISTRIES", (Registry(claim.folder.parent, most_claims=1, verdicts_header=""),))
     claim.store("result.json", {})
     monkeypatch.setattr("sys.argv", ["claims", "run"])
     assert claims.main() == 0
