@@ -184,7 +184,7 @@ def calibrated() -> Iterator[str]:
         ["pairs", "prior", "same SD", "twice the SD", "one group three times", "power, 1 SD", "power, 2 SD"]
     )
     rng = np.random.default_rng([RNG_SEED, 1])
-    for pairs in SEEDS:
+    for pairs in SEEDS[:2]:
         normal = rng.standard_normal(PATHS)
         own = rng.chisquare(pairs - 1, PATHS) / (pairs - 1)
         calibration = rng.chisquare(CALIBRATED_RUNS - 1, PATHS) / (CALIBRATED_RUNS - 1)

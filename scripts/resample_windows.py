@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +18,7 @@ from itertools import combinations
 import numpy as np
 from benchmarks.markdown import table
 from outcome_windows import PAGE, STORED, Cell, by_setup, listed, outcomes
+from resampled_errors import errors_table
 from resampled_plans import MOST_PAIRS, chance, fewest_pairs
 
 from esper_ab.contracts.outcome_window import in_window
@@ -30,6 +32,8 @@ from esper_ab.stats.paired_difference import paired_difference
 
 BEGIN = "<!-- resampling tables -->\n"
 END = "<!-- /resampling tables -->"
+ERRORS_BEGIN = "<!-- errors table -->\n"
+ERRORS_END = "<!-- /errors table -->"
 BUDGETS = (6, 8, 10, 14, 20, 30)  # pairs of a plan
 PARTS = ("evaluation", "last-tenth", WINDOW, "blend")  # blend: the mean of evaluation and last third
 # By what the groups of a couple must differ to count. The first two favour the outcome that they name, because chance
@@ -99,6 +103,7 @@ def main() -> None:
     """Write the tables."""
     cells = json.loads(STORED.read_text(encoding="utf-8"))["cells"]
     couples = list(couples_of(cells))
+    write_errors(cells, couples)
     head, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     tail = rest.partition(END)[2]
     tables = [
@@ -112,6 +117,18 @@ def main() -> None:
     ]
     lines = "\n".join(tables)
     PAGE.write_text(f"{head}{BEGIN}{lines}\n{END}{tail}", encoding="utf-8")
+
+
+def write_errors(cells: Sequence[Cell], couples: Sequence[Couple]) -> None:
+    """Write the table of false claims on these outcomes, by the evaluation."""
+    runs, differences = defaultdict(list), defaultdict(list)
+    for cell in cells:
+        runs[cell["task"]].append(outcomes_of(cell, "evaluation"))
+    for couple in couples:
+        differences[couple.task].append(couple.differences["evaluation"])
+    head, _, rest = PAGE.read_text(encoding="utf-8").partition(ERRORS_BEGIN)
+    lines = "\n".join(errors_table(runs, differences))
+    PAGE.write_text(f"{head}{ERRORS_BEGIN}{lines}\n{ERRORS_END}{rest.partition(ERRORS_END)[2]}", encoding="utf-8")
 
 
 def stored_runs(cells: Sequence[Cell], couples: Sequence[Couple]) -> str:

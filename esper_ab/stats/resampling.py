@@ -1,7 +1,7 @@
 """What the bootstraps of interquartile means have in common: their level, and how many resamples are drawn at a time.
 
 Bootstrap intervals are honest from about ten runs: with fewer, their coverage is less than nominal
-(docs/evidence/statistics.md).
+(docs/evidence/rates.md).
 """
 
 from __future__ import annotations

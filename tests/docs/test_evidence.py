@@ -14,9 +14,6 @@ EXCEPTIONS = {
     "field.md",
     "learning.md",
     "looking.md",
-    "rates.md",
-    "statistics-on-training.md",
-    "statistics.md",
 }
 _COMMAND = re.compile(r"\b(?:[Ww]ritten|[Cc]hecked) by\s+`([^`]+)`")
 _IN_HISTORY = re.compile(r"in the history|\bcommits?\s+`[0-9a-f]{7,}`")

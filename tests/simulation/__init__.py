@@ -1,1 +1,1 @@
-"""The rules of a verdict, written anew from docs/internals/verdict-rules.md, and how often they err: see `__main__`."""
+"""The rules of a verdict, written anew from docs/internals/verdict-rules.md, and laws of simulated runs."""

@@ -39,6 +39,17 @@ def paired_interval(
     return p - q - reach(p - p_low, q_high - q), p - q + reach(p_high - p, q - q_low)
 
 
+def printed_interval(
+    both_succeed: Counts, first_succeeds: Counts, second_succeeds: Counts, none_succeeds: Counts, z: float
+) -> tuple[Floats, Floats]:
+    """The hull of two of Newcombe's intervals: of all pairs, and of those alone that disagree."""
+    low, high = paired_interval(both_succeed, first_succeeds, second_succeeds, none_succeeds, z)
+    low_alone, high_alone = paired_interval(
+        0 * both_succeed, first_succeeds, second_succeeds, none_succeeds + both_succeed, z
+    )
+    return np.minimum(low, low_alone), np.maximum(high, high_alone)
+
+
 def mcnemar(first_succeeds: Counts, second_succeeds: Counts) -> Floats:
     """Exact two-sided p of as many pairs of either kind."""
     return np.asarray(

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from simulation.procedure import ALPHA, SIGNED, SMALL_LEAST, Bools, Floats, degenerate, signed
+from simulation.procedure import ALPHA, DRIFT_LEVEL, SIGNED, SMALL_LEAST, Bools, Floats, degenerate, signed
 
 IDENTICAL_AFTER = 6  # pairs
-DRIFT_LEVEL = 0.01 / 2  # of each of the two tests of a drift
 FIRST_LOOK = {"not-worse": 20, "better": 14}
 PATHS = 600_000  # normal experiments that calibrate the bounds
 RNG_SEED = 67

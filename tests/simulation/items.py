@@ -268,11 +268,6 @@ def exact(a: NDArray[np.floating], b: NDArray[np.floating], true_difference: Flo
     second_correct = b.sum(1).astype(np.int64) - both_correct
     none_correct = a.shape[1] - both_correct - first_correct - second_correct
     z = counts.z_of(np.array(0.05))
-    low, high = counts.paired_interval(both_correct, first_correct, second_correct, none_correct, z)
-    low_alone, high_alone = counts.paired_interval(
-        0 * both_correct, first_correct, second_correct, none_correct + both_correct, z
-    )
-    low = np.minimum(low, low_alone)
-    high = np.maximum(high, high_alone)
+    low, high = counts.printed_interval(both_correct, first_correct, second_correct, none_correct, z)
     claimed = counts.claims(counts.mcnemar(first_correct, second_correct), low, high, 0.05) != 0
     return claimed, (true_difference < low) | (high < true_difference)

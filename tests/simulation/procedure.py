@@ -17,6 +17,7 @@ Bools = NDArray[np.bool_]
 ALPHA = 0.05
 LEAST, SMALL_LEAST = 6, 15  # pairs for a claim, and for a claim that a difference is small
 SIGNED = (7, 8, *range(11, 21))  # pairs at which a claim also needs the exact sign-flip test
+DRIFT_LEVEL = 0.01 / 2  # of each of the two tests of a drift, for one comparison
 OPEN_ENDED_SMALL = 25  # pairs from which plans without a maximum may claim that
 GRID = np.geomspace(ALPHA / 80, ALPHA, 13)  # shares of alpha at which bounds are calibrated
 
@@ -159,6 +160,19 @@ def signed(claims: Bools, d: Floats, presence: Bools | None, alpha: Floats) -> B
         mask.sum() not in SIGNED or supported(differences[mask], share) for differences, mask, share in rows
     ]
     return kept_claims
+
+
+def drifts(d: Floats) -> Bools:
+    """Whether the differences d [experiments, pairs], in their order, have a trend or are autocorrelated."""
+    n = d.shape[1]
+    x = np.arange(n) - (n - 1) / 2
+    e = d - d.mean(1, keepdims=True)
+    slope = e @ x / (x @ x)
+    residual_variance = ((e**2).sum(1) - slope**2 * (x @ x)) / (n - 2)
+    trend_p = 2.0 * stats.t.sf(np.abs(slope) / np.sqrt(residual_variance / (x @ x)), n - 2)
+    r = (e[:, 1:] * e[:, :-1]).sum(1) / (e**2).sum(1)
+    z = (r + 1.0 / n) * n * np.sqrt(n - 1) / (n - 2)
+    return np.asarray((trend_p <= DRIFT_LEVEL) | (stats.norm.sf(z) <= DRIFT_LEVEL))
 
 
 def follow(d: Floats, rule: Rule, margin: float, presence: Bools | None = None, coarse: bool = False) -> Outcome:

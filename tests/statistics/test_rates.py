@@ -1,6 +1,6 @@
 """The rules keep their error rates on simulated runs, with all looks of tests/simulation.
 
-docs/evidence/rates.md has the rates of many more distributions and plans, with the commit that computed them.
+docs/evidence/rates.md has the rates of more distributions and plans, written by scripts/rates.
 """
 
 import numpy as np
@@ -8,7 +8,18 @@ import pytest
 from scipy import stats
 from simulation import counts
 from simulation.laws import SHAPES, collapsing, latent, runs
-from simulation.procedure import ALPHA, Losses, Rule, anytime, comparisons, default_looks, false_claims, follow, settle
+from simulation.procedure import (
+    ALPHA,
+    Losses,
+    Rule,
+    anytime,
+    comparisons,
+    default_looks,
+    drifts,
+    false_claims,
+    follow,
+    settle,
+)
 
 MARGIN, ERRORS = 2.0, 3.0  # how many standard errors a rate may lie above 5 %
 FEW = ("normal", "lognormal", "15 % of runs collapse", "success in 10 episodes", "learns or not")
@@ -115,18 +126,5 @@ def test_the_drift_check_withholds_the_documented_share_of_early_claims(effect, 
     d = rng.standard_normal((number, 20)) + effect
     early = np.abs(d[:, :10].mean(1) / d[:, :10].std(1, ddof=1)) * np.sqrt(10) >= stats.t.isf(0.00305 / 2, 9)
     d = d[early]
-    share = 100.0 * float(np.mean(_drifts(d)))
+    share = 100.0 * float(np.mean(drifts(d)))
     assert share == pytest.approx(capped_percent, abs=4.0 * np.sqrt(capped_percent * (100.0 - capped_percent) / len(d)))
-
-
-def _drifts(d):
-    """Flag each experiment of d [experiments, pairs] with a trend or autocorrelation at p <= 0.005."""
-    n = d.shape[1]
-    x = np.arange(n) - (n - 1) / 2
-    e = d - d.mean(1, keepdims=True)
-    slope = e @ x / (x @ x)
-    residual_variance = ((e**2).sum(1) - slope**2 * (x @ x)) / (n - 2)
-    trend = 2.0 * stats.t.sf(np.abs(slope) / np.sqrt(residual_variance / (x @ x)), n - 2)
-    r = (e[:, 1:] * e[:, :-1]).sum(1) / (e**2).sum(1)
-    z = (r + 1.0 / n) * n * np.sqrt(n - 1) / (n - 2)
-    return (trend <= 0.005) | (stats.norm.sf(z) <= 0.005)

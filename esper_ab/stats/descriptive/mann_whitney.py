@@ -3,7 +3,7 @@
 U counts the combinations of a run of a with a run of b in which a is higher; equal outcomes count one half (Mann &
 Whitney 1947). U / (n m) is the common-language effect (McGraw & Wong 1992). p is that of scipy.stats.mannwhitneyu. The
 test must not be used on pooled episodes, because the episodes of one run are not independent
-(docs/evidence/statistics.md).
+(docs/evidence/rates.md).
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Exact tests of unpaired runs whose outcome is 0 or 1: how often they err, and how many runs they need.
+"""Exact tests of unpaired runs whose outcome is 0 or 1, for scripts/unpaired_rates.
 
-    PYTHONPATH=tests python -m simulation.unpaired_counts
-
-prints the tables of docs/evidence/rates.md (a minute on one core). Every rate is exact: a sum over all tables. A
-difference is claimed if p reaches the bound and Newcombe's interval excludes 0. The package's code is not used.
+Every rate is exact: a sum over all tables. A difference is claimed if p reaches the bound and Newcombe's interval
+excludes 0. The package's code is not used.
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import stats
-
 from simulation.counts import wilson, z_of
 from simulation.laws import Bools, Floats
 
@@ -54,17 +55,22 @@ def unconditional(statistic: Floats) -> Floats:
     return p.reshape(statistic.shape)
 
 
-def excludes_0(n: int, m: int, bound: float) -> Bools:
-    """[n + 1, m + 1] whether Newcombe's interval excludes 0."""
+def newcombe(n: int, m: int, bound: float) -> tuple[Floats, Floats]:
+    """[n + 1, m + 1] Newcombe's interval of the difference of two proportions."""
     a = np.arange(n + 1)[:, None]
     b = np.arange(m + 1)[None, :]
     z = z_of(np.float64(bound))
     (low_a, high_a) = wilson(a, np.float64(n), z)
     (low_b, high_b) = wilson(b, np.float64(m), z)
-    differences = a / n - b / m
-    low_limits = differences - np.hypot(a / n - low_a, high_b - b / m)
-    high_limits = differences + np.hypot(high_a - a / n, b / m - low_b)
-    return np.asarray((low_limits > 1e-12) | (high_limits < -1e-12))
+    difference = a / n - b / m
+    low = difference - np.hypot(a / n - low_a, high_b - b / m)
+    return np.asarray(low), np.asarray(difference + np.hypot(high_a - a / n, b / m - low_b))
+
+
+def excludes_0(n: int, m: int, bound: float) -> Bools:
+    """[n + 1, m + 1] whether Newcombe's interval excludes 0."""
+    low, high = newcombe(n, m, bound)
+    return np.asarray((low > 1e-12) | (high < -1e-12))
 
 
 def claims(n: int, m: int, bound: float) -> dict[str, Bools]:
@@ -94,27 +100,40 @@ def runs_needed(first_chance: float, second_chance: float) -> list[str]:
     ]
 
 
-def main() -> None:
-    print(f"| runs | bound | false claims: {', '.join(TESTS)} | power at 0.9 and 0.5 | at 0.5 and 0.9 |")
-    print("|---|---|---|---|---|")
-    higher_chance = np.array([0.9])
-    lower_chance = np.array([0.5])
+def needed() -> Iterator[list[str]]:
+    """Yield the runs per group for 80 % power."""
+    yield ["chances", f"runs per group: {' / '.join(TESTS)}"]
+    for first_chance, second_chance in DIFFERENCES:
+        yield [f"{first_chance:g}, {second_chance:g}", " / ".join(runs_needed(first_chance, second_chance))]
+
+
+def errors_and_power() -> Iterator[list[str]]:
+    """Yield false claims at the worst chance that both groups share, and power."""
+    yield ["runs", "bound", "false claims", "power, 0.9 and 0.5", "power, 0.5 and 0.9"]
+    high = np.array([0.9])
+    low = np.array([0.5])
     for bound in (0.05, 0.05 / 3):
         for n, m in NUMBERS:
-            claim_tables = claims(n, m, bound).values()
-            error_rates = " / ".join(f"{rate(claim_table, CHANCES, CHANCES).max():.1f}" for claim_table in claim_tables)
-            power, reverse_power = (
-                " / ".join(f"{float(rate(claim_table, *chances)[0]):.0f}" for claim_table in claim_tables)
-                for chances in ((higher_chance, lower_chance), (lower_chance, higher_chance))
+            tables = claims(n, m, bound).values()
+            error_rates = " / ".join(f"{rate(table, CHANCES, CHANCES).max():.1f}" for table in tables)
+            powers = (
+                " / ".join(f"{float(rate(table, *chances)[0]):.0f}" for table in tables)
+                for chances in ((high, low), (low, high))
             )
-            print(f"| {n}, {m} | {bound:.3f} | {error_rates} | {power} | {reverse_power} |", flush=True)
-    print(f"\n| chances | runs per group for 80 % power: {', '.join(TESTS)} |\n|---|---|")
-    for first_chance, second_chance in DIFFERENCES:
-        print(
-            f"| {first_chance:g}, {second_chance:g} | {' / '.join(runs_needed(first_chance, second_chance))} |",
-            flush=True,
-        )
+            yield [f"{n}, {m}", f"{bound:.3f}", error_rates, *powers]
 
 
-if __name__ == "__main__":
-    main()
+def called_small() -> Iterator[list[str]]:
+    """Yield how often Newcombe's interval lies inside the margin at a true difference of the margin."""
+    margins = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+    yield ["runs of each group", *(f"margin {margin:g}" for margin in margins)]
+    worst = {n: [_largest_inside(n, margin) for margin in margins] for n in range(15, 51)}
+    yield ["15", *(f"{rate:.1f}" for rate in worst[15])]
+    yield ["15 to 50, the worst", *(f"{max(rates):.1f}" for rates in zip(*worst.values(), strict=True))]
+
+
+def _largest_inside(n: int, margin: float) -> float:
+    low, high = newcombe(n, n, 0.05)
+    is_inside = (low > -margin) & (high < margin)
+    chances = np.linspace(0.0, 1.0 - margin, 101)
+    return float(rate(is_inside, chances + margin, chances).max())

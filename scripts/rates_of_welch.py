@@ -1,23 +1,22 @@
-"""When a common spread should enter Welch's standard error, for unpaired groups of unequal number.
+"""Rules for the standard error of unpaired groups of unequal number, for scripts/unpaired_rates.
 
-    PYTHONPATH=tests python -m simulation.unequal_numbers
-
-prints the table of docs/evidence/rates.md (two minutes on one core). The columns are rules: the standard error is at
-least that of a common standard deviation always, never, if the |skewness| of the larger group is above 1/2, or of
-either group. By the last two, `least 2/3` and `least 3/5`, the smaller group's SD also counts as at least that share of
-the larger group's. The package uses `least 2/3`; its code is not used here.
+The standard error is at least that of a common standard deviation always, never, if the |skewness| of the larger group
+is above 1/2, or of either group. By the last two, `least 2/3` and `least 3/5`, the smaller group's SD also counts as at
+least that share of the larger group's. The package uses `least 2/3`; its code is not used here.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy import special
-
 from simulation.laws import SHAPES, Bools, Floats, mixture, runs
 
 EXPERIMENTS = 10_000
-NUMBERS = ((6, 10), (6, 20), (6, 40), (10, 20), (10, 40), (10, 100), (10, 200), (20, 40), (20, 100), (20, 200))
-LARGE = tuple(pair for pair in (*NUMBERS, (15, 20), (15, 40), (15, 200)) if pair[0] >= 15)  # may show EQUIVALENT
+NUMBERS = ((6, 10), (6, 40), (10, 20), (10, 100), (10, 200), (20, 40), (20, 200))
+EQUAL = ((6, 6), (10, 10), (20, 20))
+LARGE = ((15, 20), (15, 200), (20, 40), (20, 200))  # may show EQUIVALENT
 RULES = ("always", "larger skewed", "either skewed", "least 2/3", "least 3/5", "never")
 SKEWED = {f"skewness {skewness:g}": skewness for skewness in (0.5, 0.7, 1.0, 2.0, 3.5, 6.0)}
 Draw = Callable[[np.random.Generator, tuple[int, int]], Floats]
@@ -92,44 +91,37 @@ def rates(
     }
 
 
-def row(title: str, cells: list[float]) -> str:
-    return f"| {title} | {' | '.join(f'{cell:.1f}' for cell in cells)} |"
+def row(title: str, cells: list[float]) -> list[str]:
+    return [title, *(f"{cell:.1f}" for cell in cells)]
 
 
-def head(first_column: str) -> str:
-    return f"| {first_column} | {' | '.join(RULES)} |\n|---|{'---|' * len(RULES)}"
-
-
-def worst(
-    laws: tuple[Draw, Draw], numbers: tuple[tuple[int, int], ...], sds: tuple[float, ...], side: int
-) -> list[float]:
-    """By rule, the largest rate over numbers of runs and SDs; `side` 0: two-sided, 1: one-sided."""
-    rates_of_designs = [rates(laws, pair, sd) for pair in numbers for sd in sds]
+def worst(laws: list[tuple[Draw, Draw]], numbers: tuple[tuple[int, int], ...], sd: float, side: int) -> list[float]:
+    """By rule, the largest rate over laws and numbers of runs; `side` 0: two-sided, 1: one-sided."""
+    rates_of_designs = [rates(pair, sizes, sd) for pair in laws for sizes in numbers]
     return [max(design_rates[name][side] for design_rates in rates_of_designs) for name in RULES]
 
 
-def main() -> None:
-    print("False claims, equal SDs; in the second table, the SD of the larger group is 1/4 to 4 of the smaller's.\n")
-    for sds in ((1.0,), (0.25, 0.5, 2.0, 4.0)):
-        print(head("law of both groups"))
-        for name, law in LAWS.items():
-            print(row(name, worst((law, law), NUMBERS, sds, 0)), flush=True)
-        print()
-    print("One-sided errors at 0.05, as of EQUIVALENT, equal SDs; 15 runs or more.\n")
-    print(head("law of both groups"))
-    for name, law in LAWS.items():
-        print(row(name, worst((law, law), LARGE, (1.0,), 1)), flush=True)
-    print("\nFalse claims, where only the smaller group has the law and the larger one is normal with the same SD.\n")
-    print(head("law of the smaller group"))
-    for name, law in LAWS.items():
-        print(row(name, worst((law, LAWS["normal"]), NUMBERS, (1.0,), 0)), flush=True)
-    print("\nPower, normal laws, at a difference of one SD of the smaller group.\n")
-    print(head("runs, SD of the larger group"))
-    for numbers in ((6, 20), (6, 40), (10, 40), (10, 100), (20, 40)):
+def false_claims() -> Iterator[list[str]]:
+    """Yield the rates of every rule, by the laws of the groups."""
+    yield ["law of the groups", *RULES]
+    same = {name: (law, law) for name, law in LAWS.items()}
+    others = [pair for name, pair in same.items() if name not in ("normal", "uniform")]
+    yield row("both normal", worst([same["normal"]], NUMBERS, 1.0, 0))
+    yield row("both uniform", worst([same["uniform"]], NUMBERS, 1.0, 0))
+    yield row(f"both of one other law, worst of {len(others)}", worst(others, NUMBERS, 1.0, 0))
+    yield row("the same, equal numbers of 6, 10 or 20 runs", worst(others, EQUAL, 1.0, 0))
+    yield row(f"one-sided (EQUIVALENT), worst of {len(same)}", worst([*same.values()], LARGE, 1.0, 1))
+    shown = ("4 % of runs collapse", "5 % of runs collapse", "15 % of runs collapse", "lognormal", "skewness 2")
+    for name in (*shown, "skewness 6"):
+        yield row(f"only the smaller group: {name}", worst([(LAWS[name], LAWS["normal"])], NUMBERS, 1.0, 0))
+    collapse = same["5 % of runs collapse"]
+    yield row("5 % of runs collapse, SD of the larger group 1/4", worst([collapse], NUMBERS, 0.25, 0))
+
+
+def power() -> Iterator[list[str]]:
+    """Yield the power at one SD of the smaller group, by the SD of the larger one."""
+    yield ["runs", "SD of the larger group", *RULES]
+    for numbers in ((6, 40), (10, 100), (20, 40)):
         for sd in (1.0, 1.5, 2.0):
             rates_by_rule = rates((LAWS["normal"], LAWS["normal"]), numbers, sd, 1.0)
-            print(row(f"{numbers[0]}, {numbers[1]}; {sd:g}", [rates_by_rule[name][0] for name in RULES]), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+            yield [f"{numbers[0]}, {numbers[1]}", *row(f"{sd:g}", [rates_by_rule[name][0] for name in RULES])]
