@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +28,8 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "several tasks": plans.several_tasks,
     "tuned": plans.tuned,
     "other rules": plans.other_rules,
+    "two values": partial(plans.two_values, range(6, 21), (1, 2, 3)),
+    "two values, more pairs": partial(plans.two_values, range(21, 41), (1,)),
     "rare collapses": failures.rare_collapses,
     "lost runs": failures.lost_runs,
     "small with losses": failures.small_with_losses,

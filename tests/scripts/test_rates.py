@@ -87,7 +87,7 @@ def test_boschloos_p_is_that_of_the_package(n, m):
     assert p == pytest.approx(np.array(by_package), rel=0.01)
 
 
-EXACT = ("runs needed", "unpaired counts", "called small", "zero or one")
+EXACT = ("runs needed", "unpaired counts", "called small", "zero or one", "two values", "two values, more pairs")
 SECTIONS = [
     pytest.param(script, name, marks=pytest.mark.slow if name == "runs needed" else (), id=name)
     for script in (rates, unpaired_rates)
