@@ -98,11 +98,12 @@ def main(arguments: list[str]) -> None:
     import torch
     from benchmarks import machine
 
-    from workers.process.setup import keep_freed_memory
+    from workers.process.setup import end, keep_freed_memory
 
     torch.set_num_threads(1)
     keep_freed_memory()  # as a worker does; the loop gets it for nothing
     measure(options.part, machine.describe(), options, arguments)
+    end()  # without Python's clean-up, in which a thread of torch that still frees a graph for a GPU would abort
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from esper_ab.contracts.settings import Arithmetic
 from signoff.machine import Machine
 from signoff.parts import part
 from workers.devices.by_torch import pin
+from workers.process.setup import end
 
 
 def main(name: str, folder: Path, kind: str) -> None:
@@ -25,3 +26,5 @@ def main(name: str, folder: Path, kind: str) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    # Without Python's clean-up: a thread of torch that still frees the last epoch's graph for a GPU would abort then.
+    end()

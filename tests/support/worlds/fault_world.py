@@ -211,12 +211,15 @@ def _size(experiment_dir: Path) -> int:
 
 
 def _strike(blow: Blow, coordinator: int, experiment_dir: Path) -> bool:
-    """Kill the victim of a blow; return False if it is not alive."""
+    """Kill the victim of a blow; return False if it is not alive any more."""
     starts = [event for event in read(experiment_dir / JOURNAL_NAME) if isinstance(event, WorkerStarted)]
     pids = {"coordinator": coordinator} | {event.worker: event.pid for event in starts}
     if str(pids.get(blow.victim)) not in {survivor.partition(":")[0] for survivor in alive_in_session(coordinator)}:
         return False
-    os.kill(pids[blow.victim], signal.SIGKILL)
+    try:
+        os.kill(pids[blow.victim], signal.SIGKILL)
+    except ProcessLookupError:  # it has ended since
+        return False
     return True
 
 
