@@ -1,6 +1,6 @@
 """Simulate how often verdicts on pairs are wrong, and write the tables of docs/evidence/rates.md.
 
-    scripts/rates    (minutes)
+    scripts/rates    (three minutes)
 
 The rules are those of tests/simulation, in which nothing comes from `esper_ab`; rates_of_plans.py and
 rates_of_failures.py have what is simulated.
