@@ -22,6 +22,7 @@ from esper_ab.contracts.visible import visible_json, visible_line
 if TYPE_CHECKING:
     from esper_ab.campaign.campaign import CampaignPlan
     from esper_ab.gate.answer import GateAnswer
+    from esper_ab.gate.begun_gate import BegunGate
 
 
 @command_with(
@@ -98,11 +99,14 @@ def _say(line: str) -> None:
     click.echo(typeable(visible_line(line)))
 
 
-def _show_plan(plan: CampaignPlan | None) -> None:
-    """Print a plan as JSON; null if the gate has begun already."""
-    from esper_ab.campaign.description import encode  # as above
+def _show_plan(plan: CampaignPlan | BegunGate) -> None:
+    """Print a plan as JSON or, if the gate has begun already, its state."""
+    from esper_ab.campaign.campaign import CampaignPlan  # as above
+    from esper_ab.campaign.description import encode
+    from esper_ab.report.verdict_json import indented
 
-    click.echo("null" if plan is None else visible_json(encode(plan)))
+    data = encode(plan) if isinstance(plan, CampaignPlan) else indented({"begun": plan.document})
+    click.echo(visible_json(data))
 
 
 def _show(answer: GateAnswer, *, json: bool) -> None:

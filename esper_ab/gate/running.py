@@ -22,17 +22,16 @@ from esper_ab.contracts.shell_command import shell_command
 from esper_ab.control.rules.limits import Limits
 from esper_ab.gate.answer import GateAnswer, answer_of
 from esper_ab.gate.asked import ask, spelled_as_file
+from esper_ab.gate.begun_gate import BegunGate, begun_gate
 from esper_ab.gate.budget import REPORT_S
 from esper_ab.gate.fitting import cost_of, fit, plan_lines, spread_of, with_kept_runs
 from esper_ab.gate.look_lines import LookLines
 from esper_ab.gate.measured import measured_before
 from esper_ab.gate.planning_lock import planned_alone
 from esper_ab.gate.question import BASE, HEAD, GateQuestion
-from esper_ab.gate.spent import SittingKept, keep_end, run_seconds, spent_seconds
+from esper_ab.gate.spent import SittingKept, keep_end
 from esper_ab.gate.states import GateStates, find_two_states
 from esper_ab.journal.begun import begun
-from esper_ab.journal.load import load
-from esper_ab.journal.lock import holder
 from esper_ab.launchers import Launcher
 from esper_ab.settings.launcher import NOT_GIVEN
 from esper_ab.settings.parts import Part
@@ -90,15 +89,17 @@ def run_gate(question: GateQuestion, options: GateOptions | None = None) -> Gate
     return answer_of(question, gate.directory, report)
 
 
-def plan_gate(question: GateQuestion, options: GateOptions | None = None) -> CampaignPlan | None:
-    """Say how a gate would be run, without starting it, and return its plan; None if it has begun already.
+def plan_gate(question: GateQuestion, options: GateOptions | None = None) -> CampaignPlan | BegunGate:
+    """Say how a gate would be run, without starting it, and return its plan; if it has begun, its state.
 
     Raises UsageError as `run_gate` does.
     """
     gate = _gate(question, options or GateOptions())
     if begun(gate.directory):
-        gate.options.say(f"This gate has begun already, in {gate.directory}.")
-        return None
+        begun_before = begun_gate(question, gate.directory, gate.passed_s)
+        for line in begun_before.lines:
+            gate.options.say(line)
+        return begun_before
     return _planned(gate, only_plan=True)[0]
 
 
@@ -175,23 +176,23 @@ def _begin_gate(gate: _Gate) -> bool:
 def _continue_gate(gate: _Gate) -> bool:
     """Run the rest of a gate that has begun, and return True; False if it has ended or has no time left."""
     directory = gate.directory
-    if (present_holder := holder(directory)) is not None:
+    begun_before = begun_gate(gate.question, directory, gate.passed_s)
+    if begun_before.state == "running":
         status = shell_command("status", directory, "--follow")
-        raise UsageError(f"{directory}: this gate is running ({present_holder}); `{status}` shows how far it is")
-    history = load(directory).history
-    if history.finished:
+        raise UsageError(f"{directory}: this gate is running ({begun_before.holder}); `{status}` shows how far it is")
+    if begun_before.state == "ended":
         gate.options.say(f"{directory} has the answer to this question.")
         return False
-    spent_s = spent_seconds(directory)
-    left_s = 60.0 * gate.question.minutes - spent_s - gate.passed_s - REPORT_S
-    pair_s = max(run_seconds(history), history.plan.step_s)
-    if left_s <= pair_s:
+    if begun_before.state == "out of time":
         gate.options.say(f"{directory}: the minutes of this gate have ended; more of them let it go on.")
         return False
     gate.options.use_directory(directory)
     check_resumable(directory, None, (), allow_changed_code=False)
+    spent_s = begun_before.spent_s
     gate.options.say(f"Going on in {directory}, after {spent_s / 60.0:.1f} of {gate.question.minutes:g} min.")
-    options = _options(gate, history.replicates, left_s, pair_s, spent_s + gate.passed_s)
+    options = _options(
+        gate, begun_before.history.replicates, begun_before.left_s, begun_before.pair_s, spent_s + gate.passed_s
+    )
     try:
         resume(directory, gate.launcher, options)
     except OutOfTime:

@@ -140,6 +140,13 @@ def test_a_bug_is_worse_and_a_gate_that_was_cut_off_goes_on(project):
     whole_journal = journal.read_bytes()
     journal.write_bytes(b"".join(whole_journal.splitlines(keepends=True)[:60]))  # as after a power cut
     (directory / "gate.json").unlink()
+    planned = gate(project, "--dry-run")
+    assert planned.returncode == 0, planned.stderr
+    assert "Without --dry-run, the command goes on with it" in planned.stdout
+    begun = json.loads(gate(project, "--dry-run", "--json").stdout)["begun"]
+    assert (begun["state"], begun["directory"]) == ("interrupted", f"experiments/{directory.name}")
+    assert f"Done: {begun['pairs']} of at most {begun['most_pairs']} pairs, in " in planned.stdout
+    assert 0 < begun["pairs"] < 20
     continued = gate(project, "--json")
     assert continued.returncode == 12, continued.stderr
     assert len(directories(project)) == 1
