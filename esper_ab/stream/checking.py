@@ -9,6 +9,7 @@ import msgspec
 
 from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.stats import online_fdr
+from esper_ab.stream.cut_off import unrecorded_experiments
 from esper_ab.stream.deciding import decide
 from esper_ab.stream.entries import Begun, Decided, Entry, IncumbentMeasured
 from esper_ab.stream.ledger import Ledger
@@ -49,6 +50,10 @@ def check(ledger: Ledger) -> Check:
             progress = next(progress_steps)
         except JournalError:  # among the problems, because the entries after it follow from nothing
             break
+    else:
+        if progress is not None:
+            missing = f"after line {len(ledger.entries)}: lines were cut off"
+            problems += [f"{missing}: {problem}" for problem in unrecorded_experiments(ledger.folder, progress)]
     return Check(problems=tuple(problems), entries=len(ledger.entries), journals=journals, removed=removed_experiments)
 
 

@@ -79,6 +79,10 @@ class StreamProgress:
         """The largest expected number of candidates that were accepted and are not better."""
         return sum(candidate.level for candidate in self.candidates)
 
+    def has_accepted(self, number: int) -> bool:
+        """True if the candidate of this number was accepted."""
+        return number in self.decided and self.decided[number].decision == "accepted"
+
     def answered(self, setup: Setup) -> tuple[Begun, Decided] | None:
         """Return the last answer on a candidate that was compared with the present incumbent; None if there is none."""
         for candidate in reversed(self.candidates):

@@ -13,6 +13,7 @@ from esper_ab.contracts.wording import counted
 from esper_ab.gate.asked import spelled_as_file
 from esper_ab.settings.schema import SHORT
 from esper_ab.stream.asked import pair_campaign
+from esper_ab.stream.cut_off import refuse_cut_off
 from esper_ab.stream.deciding import decide
 from esper_ab.stream.entries import Begun, Decided, Refused, Setup
 from esper_ab.stream.ledger import Ledger, appending
@@ -45,9 +46,11 @@ def try_candidate(folder: Path, proposal: Proposal, *, gives_up: bool) -> TriedC
     """Try a candidate, or go on with it after an interruption.
 
     `gives_up`: if another candidate is unfinished, give that one up. Raises CandidateRefused after it has recorded
-    that, and UsageError if the stream is in use, is not there, or has another unfinished candidate.
+    that, UsageError if the stream is in use, is not there, or has another unfinished candidate, and JournalError if
+    the ledger lacks lines.
     """
     with appending(folder) as ledger:
+        refuse_cut_off(ledger)
         measure(ledger, fold(ledger.entries))
         progress = fold(ledger.entries)
         setup = _setup(ledger, progress, proposal)

@@ -113,6 +113,13 @@ def test_settings_are_accepted_rejected_repeated_and_refused(repository, tmp_pat
     tree = checked(repository)
     assert tree["stream"] | {"candidates": 3, "accepted": 1, "refused": 3} == tree["stream"]
     assert (tree["check"]["problems"], tree["check"]["journals"]) == ([], 5)
+    path = repository.top / "agent" / LEDGER
+    whole_lines = path.read_bytes().splitlines(keepends=True)
+    first_candidate = next(place for place, line in enumerate(whole_lines) if b'"type":"begun"' in line)
+    path.write_bytes(b"".join(whole_lines[:first_candidate]))
+    status, answer = tried(repository, {"settings": {"lr": 12.0}})
+    assert (status, answer["decision"]) == (5, None)
+    assert "experiments/candidate-1 is there, but the ledger has 0 candidates" in answer["error"]
 
 
 def begun_and_killed(repository, settings):
