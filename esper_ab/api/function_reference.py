@@ -11,6 +11,7 @@ from pathlib import Path
 from esper_ab.api.function_source import source_with_globals
 from esper_ab.contracts.errors import UsageError, refused
 from esper_ab.contracts.files_below import make_folder, write_below
+from esper_ab.contracts.unversioned import leave_unversioned
 from esper_ab.contracts.visible import visible_line
 from esper_ab.contracts.wording import listed
 
@@ -44,12 +45,17 @@ def reference_of(function: object, output_dir: Path, caller: str) -> str:
     typed = module is sys.modules["__main__"] and Path(code.co_filename).name != file.name  # in a notebook, after %run
     if getattr(module, name, None) is function and file.suffix == ".py" and not typed:
         return f"{file.resolve()}:{name}"
-    text = source_with_globals(function, caller)
+    return written_function(name, source_with_globals(function, caller), output_dir)
+
+
+def written_function(name: str, text: str, output_dir: Path) -> str:
+    """Write the source of a function to a file below `output_dir`, and return FILE:NAME of it."""
     digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARS]
     place = f"{FOLDER}/{digest}/{name}.py"
     try:
         make_folder(output_dir)
         write_below(output_dir, place, text.encode())
+        leave_unversioned(output_dir / FOLDER)
     except OSError as error:
         raise refused(
             error, f"{output_dir / FOLDER} cannot be written: {error.strerror}; choose another output_dir"

@@ -9,15 +9,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from esper_ab.api.function_reference import FOLDER, reference_of
+from esper_ab.api.function_reference import FOLDER, reference_of, written_function
 from esper_ab.api.function_source import users_folders
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.files_below import make_folder, write_below
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.testing import calling
 
 CHOICE = "which_function"  # the setting
-_HASH_CHARS = 12
 
 
 def as_one(caller: str, functions: Mapping[str, Callable[..., Any]], output_dir: Path) -> str:
@@ -40,11 +38,7 @@ def as_one(caller: str, functions: Mapping[str, Callable[..., Any]], output_dir:
             "",
         ]
     )
-    digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARS]
-    file = f"{FOLDER}/{digest}/{name}.py"
-    make_folder(output_dir)
-    write_below(output_dir, file, text.encode())
-    return f"{(output_dir / file).resolve()}:{name}"
+    return written_function(name, text, output_dir)
 
 
 def _place(caller: str, function: Callable[..., Any], output_dir: Path) -> tuple[str, str, str, str]:

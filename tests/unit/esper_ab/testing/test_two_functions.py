@@ -35,7 +35,8 @@ def test_the_written_function_calls_the_one_that_is_chosen(tmp_path):
 def test_the_same_functions_are_written_into_the_same_file(tmp_path):
     first, second = (as_one("assert_not_worse", {"a": plain, "b": plain}, tmp_path) for _ in range(2))
     assert first == second
-    assert len(list((tmp_path / "functions").iterdir())) == 1
+    assert len(list((tmp_path / "functions").glob("*/"))) == 1
+    assert (tmp_path / "functions/.gitignore").read_text().endswith("\n*\n")
 
 
 @pytest.mark.parametrize("function", [lambda seed: seed, os.getpid, Path("x").exists])
