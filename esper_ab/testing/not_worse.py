@@ -91,6 +91,11 @@ def _reference(train: object, against: object, folder: Path) -> str:
     if callable(against):
         if isinstance(train, str):
             raise UsageError(f"{_FUNCTION}: against is a function, so train has to be one, too, not {train!r}")
+        if train is against:
+            raise UsageError(
+                f"{_FUNCTION}: train and against are one function, so nothing is compared; give another function as "
+                "against, or settings or a commit"
+            )
         return as_one(_FUNCTION, _named_functions(train, against), folder)
     if not isinstance(against, str | Mapping):
         raise UsageError(
@@ -126,11 +131,17 @@ def _named_functions(train: Any, against: Any) -> dict[str, Any]:
 
 
 def _groups(train: Any, against: Any, options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the settings of both groups by name, the reference last."""
+    """Return the settings of both groups by name, the reference last; UsageError if they are the same."""
     settings = dict(options.get("settings", {}))
     if callable(against):
         return {name: {**settings, CHOICE: name} for name in _named_functions(train, against)}
-    return {_TRAIN: settings, _AGAINST: {**settings, **against}}
+    own_settings = {**settings, **against}
+    if own_settings == settings:
+        raise UsageError(
+            f"{_FUNCTION}: against changes no setting, so nothing is compared; give settings with other values, "
+            'another function, or a commit as in "main"'
+        )
+    return {_TRAIN: settings, _AGAINST: own_settings}
 
 
 def _compare_groups(
