@@ -18,7 +18,7 @@ from esper_ab.contracts.kinds_of_task import of_kind
 from esper_ab.design.half_interval import HalfInterval, half_interval
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import RunOutcome, outcomes
-from esper_ab.settings.differences import CODE
+from esper_ab.settings.differences import OF_CODE
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.finding import Finding, by_weight
@@ -127,9 +127,9 @@ def facts_of(history: History, progress: PlanProgress) -> Facts:
     same_results = []
     for contrast, pairs in pairs_by_contrast.items():
         keys = set(axes_of(history, contrast))
-        if not keys - {CODE}:
+        if keys <= OF_CODE:
             same_settings.append(contrast.groups)
-        if CODE in keys:
+        if keys & OF_CODE:
             other_code.append(contrast.groups)
         if same_records(history, contrast, pairs):
             same_results.append(contrast.groups)

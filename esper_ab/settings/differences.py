@@ -13,6 +13,8 @@ from esper_ab.contracts.settings import Settings
 from esper_ab.settings.experiment import Group
 
 CODE = "code"  # the key of the state of the code
+WHICH_FUNCTION = "which_function"  # a trainer's setting: which of two functions is called
+OF_CODE = frozenset({CODE, f"trainer.{WHICH_FUNCTION}"})  # keys whose difference is one of code
 NO_STATES: Mapping[str, str] = MappingProxyType({})  # every group has the same code
 _LEARNING_ONLY = ("policy.", "ppo.", "reward.")  # read by the controller ppo only
 

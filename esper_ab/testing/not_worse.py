@@ -21,12 +21,13 @@ from esper_ab.gate.question import GateQuestion
 from esper_ab.gate.running import GateOptions, run_gate, unsealed_in
 from esper_ab.gate.states import find_states
 from esper_ab.pytest_plugin.session import current
+from esper_ab.settings.differences import WHICH_FUNCTION
 from esper_ab.settings.schema import TRAINER
 from esper_ab.testing.answer import Shown, note_answer, report_line
 from esper_ab.testing.failing import NotShown, ending_in_words
 from esper_ab.testing.folders import folder_of_all, most_parallel, output_folder
 from esper_ab.testing.paired import PairedQuestion, compare
-from esper_ab.testing.two_functions import CHOICE, as_one
+from esper_ab.testing.two_functions import as_one
 
 _FUNCTION = "assert_not_worse"
 _TRAIN = "train"  # names of the groups, unless two functions have names of their own
@@ -134,7 +135,7 @@ def _groups(train: Any, against: Any, options: Mapping[str, Any]) -> dict[str, d
     """Return the settings of both groups by name, the reference last; UsageError if they are the same."""
     settings = dict(options.get("settings", {}))
     if callable(against):
-        return {name: {**settings, CHOICE: name} for name in _named_functions(train, against)}
+        return {name: {**settings, WHICH_FUNCTION: name} for name in _named_functions(train, against)}
     own_settings = {**settings, **against}
     if own_settings == settings:
         raise UsageError(

@@ -13,9 +13,8 @@ from esper_ab.api.function_reference import FOLDER, reference_of, written_functi
 from esper_ab.api.function_source import users_folders
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.regular_file import read_regular
+from esper_ab.settings.differences import WHICH_FUNCTION
 from esper_ab.testing import calling
-
-CHOICE = "which_function"  # the setting
 
 
 def as_one(caller: str, functions: Mapping[str, Callable[..., Any]], output_dir: Path) -> str:
@@ -33,8 +32,8 @@ def as_one(caller: str, functions: Mapping[str, Callable[..., Any]], output_dir:
             f"FUNCTIONS = {places!r}",
             "",
             "",
-            f"def {name}(seed, out, device, {CHOICE}, **settings):",
-            f'    return call(FUNCTIONS[{CHOICE}], settings, {{"seed": seed, "out": out, "device": device}})',
+            f"def {name}(seed, out, device, {WHICH_FUNCTION}, **settings):",
+            f'    return call(FUNCTIONS[{WHICH_FUNCTION}], settings, {{"seed": seed, "out": out, "device": device}})',
             "",
         ]
     )

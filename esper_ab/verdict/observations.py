@@ -46,7 +46,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()  # of the audit
     same_records: frozenset[tuple[str, str]] = frozenset()  # comparisons with equal records in every pair
     same_settings: frozenset[tuple[str, str]] = frozenset()  # comparisons that differ in no setting that is read
-    other_code: frozenset[tuple[str, str]] = frozenset()  # comparisons whose groups have different states of the code
+    other_code: frozenset[tuple[str, str]] = frozenset()  # comparisons whose groups differ in code
     paired: bool = True  # False: the runs of a replicate share no randomness
     run_sd: float | None = None  # SD of runs of one group, from a calibration
 

@@ -32,7 +32,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     run_sd: float | None = None  # SD of runs of one group from a calibration, in the unit of differences; None: unknown
     recorded: bool = True  # False: the runs were done elsewhere, and only their outcomes are known
     same_settings: bool = False  # the groups differ in no setting that they read
-    other_code: bool = False  # the groups have different states of the code
+    other_code: bool = False  # the groups differ in code: in its state, or in the function that is called
     declared: bool = True  # False: asked after the runs, so that the answer is exploratory
     task: str = ""  # the task, or the mean over tasks; "": there are no tasks
     unit: str = ""  # what the headline counts for each group, for runs done elsewhere: "training run"

@@ -1,11 +1,15 @@
 """What the groups of a comparison differ in: settings, the state of the code, or both."""
 
+from dataclasses import dataclass
+
+import msgspec
 import pytest
 from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.next_steps import next_steps
+from esper_ab.settings.differences import WHICH_FUNCTION
 from esper_ab.verdict.verdict import Verdict
 
 CODE = {"code": ("base=main", "head=dev")}
@@ -29,3 +33,20 @@ def test_equal_records_are_explained_by_what_differs(settings, modes, reason, st
     assert comparison.question.same_computation is (not settings and modes[0] == modes[1])
     assert f"All records of base and head agree: {reason}" in comparison.sentence
     assert next_steps(report_content)[0].sentence.startswith(step)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calling(Shape):
+    """A group of a comparison of two functions."""
+
+    function: str
+
+    @property
+    def settings(self):
+        return msgspec.structs.replace(super().settings, trainer={WHICH_FUNCTION: self.function})
+
+
+def test_another_function_is_a_change_of_code():
+    groups = {name: Calling(function=name, stream="same") for name in ("fast", "slow")}
+    (comparison,) = content(fold(Synthetic(groups=groups, episodes=2).events())).comparisons
+    assert comparison.headline.endswith("all records agree, so the change of code had no effect on these runs.")

@@ -7,7 +7,8 @@ import pytest
 from support.processes.children import python
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.testing.two_functions import CHOICE, as_one
+from esper_ab.settings.differences import WHICH_FUNCTION
+from esper_ab.testing.two_functions import as_one
 
 
 def plain(seed, lr=0.5):
@@ -26,7 +27,7 @@ def test_the_written_function_calls_the_one_that_is_chosen(tmp_path):
     code = (
         f"import runpy; train = runpy.run_path({file!r})[{name!r}]\n"
         f"filled = dict(seed=4, out='o', device='cpu')\n"
-        f"print(train(**filled, {CHOICE}='plain', lr=0.25), train(**filled, {CHOICE}='new'))"
+        f"print(train(**filled, {WHICH_FUNCTION}='plain', lr=0.25), train(**filled, {WHICH_FUNCTION}='new'))"
     )
     assert python("-c", code, folder=tmp_path).stdout == "1.0 28\n"
     assert factor
