@@ -75,6 +75,7 @@ def test_an_idle_worker_sleeps(link, monkeypatch):
 
 
 def test_a_report_is_resent_until_it_is_released(hub, link):
+    link.run = SPEC.ref
     report = report_of(SPEC, 1)
     link.send(report)
     assert next_message(hub).message == report
@@ -88,6 +89,7 @@ def test_a_report_is_resent_until_it_is_released(hub, link):
 
 
 def test_a_repeated_release_is_dropped(hub, link):
+    link.run = SPEC.ref
     link.send(report_of(SPEC, 1))
     next_message(hub)
     for milestone in (0, 1, 1):

@@ -252,8 +252,8 @@ class Link:
             self._kept = b""
         if not isinstance(message, messages.Release):
             return True
-        if not self._kept or message.milestone != self._milestone:
-            return False
+        if not self._kept or message.milestone != self._milestone or not self._is_mine(message.run_name):
+            return False  # an answer to a report of an earlier run acknowledges nothing of this one
         self._kept = b""
         return True
 

@@ -8,7 +8,7 @@ import zmq
 from support.plans import fake_plans
 from support.workers.hostile_peers import admitted, curve
 
-from esper_ab.contracts.messages import Cancel
+from esper_ab.contracts.messages import Cancel, Ready, Release
 from esper_ab.control.hub import Hub, Received
 from workers.process.link import Link, LinkWatch
 from workers.process.loop import _BETWEEN_REPORTS_S, _Cancelled, _progress
@@ -65,6 +65,24 @@ def test_a_replaced_worker_ends_immediately(dealer, ended, hub):
     assert ended.get(timeout=PATIENCE_S) == "the coordinator has another worker in its place"
     watch.close()
     hub.close()
+
+
+def test_the_release_of_another_run_acknowledges_nothing() -> None:
+    hub = Hub()
+    spec = fake_plans.plan().blocks[0].runs[0]
+    hub.admit("w00/1")
+    link = Link(hub.endpoint, "w00/1")
+    link.run = spec.ref
+    try:
+        link.send(Ready(run=spec.ref, warm_up_s=0.0, milestone=0, damaged=()))
+        assert any(hub.poll(PATIENCE_S)), "it is connected"
+        own_release = Release(run_name=spec.ref.name, milestone=0)
+        for release in (Release(run_name="another/7", milestone=0), own_release):
+            hub.send("w00/1", release)
+        assert link.receive(PATIENCE_S) == own_release
+    finally:
+        link.close(is_finished=False)
+        hub.close()
 
 
 def test_progress_of_fast_steps_is_reported_at_intervals() -> None:
