@@ -10,7 +10,7 @@ from esper_ab.analysis.cross import CrossEvaluation, cross_evaluation
 from esper_ab.analysis.evaluation_noise import noise_of_pairs
 from esper_ab.analysis.kind import FindingsKind
 from esper_ab.analysis.learning import Learning, learning
-from esper_ab.analysis.observe import axes_of, observe, pairs_in, plan_of, progress_of, same_records
+from esper_ab.analysis.observe import axes_of, observe, pairs_in, plan_of, progress_of, same_records, tells_seeds_apart
 from esper_ab.analysis.remarks import remarks
 from esper_ab.analysis.result_hash import result_hash
 from esper_ab.analysis.reward_audit import RewardAuditFindings, findings_of
@@ -125,6 +125,7 @@ def facts_of(history: History, progress: PlanProgress) -> Facts:
     same_settings = []
     other_code = []
     same_results = []
+    coarse = []
     for contrast, pairs in pairs_by_contrast.items():
         keys = set(axes_of(history, contrast))
         if keys <= OF_CODE:
@@ -133,6 +134,8 @@ def facts_of(history: History, progress: PlanProgress) -> Facts:
             other_code.append(contrast.groups)
         if same_records(history, contrast, pairs):
             same_results.append(contrast.groups)
+            if keys and not tells_seeds_apart(history, contrast.a, pairs):
+                coarse.append(contrast.groups)
     plan = history.plan
     return Facts(
         scope=conditions(history),
@@ -142,4 +145,5 @@ def facts_of(history: History, progress: PlanProgress) -> Facts:
         same_settings=frozenset(same_settings),
         other_code=frozenset(other_code),
         same_records=frozenset(same_results),
+        coarse=frozenset(coarse),
     )

@@ -104,6 +104,13 @@ def same_records(history: History, contrast: Contrast, pairs: Pairs) -> bool:
     return len(pairs) > 0
 
 
+def tells_seeds_apart(history: History, group: str, pairs: Pairs) -> bool:
+    """True if most runs of a group have records of their own; with few different outcomes, other groups may match."""
+    runs = {run.ref.replicate: run for run in history.of_group(group)}
+    records = {tuple(digests_of(runs[pair.replicate]).values()) for pair in pairs}
+    return 2 * len(records) > len(pairs)
+
+
 def axes_of(history: History, contrast: Contrast) -> tuple[str, ...]:
     """Return the settings in which the groups differ and which one of them reads, the state of the code among them."""
     experiment = history.plan.experiment

@@ -223,6 +223,7 @@ def _joined_facts(experiments: Sequence[JoinedExperiment], facts: Sequence[Facts
     """Return the facts that hold for all experiments, and the findings of each with its name."""
     findings = []
     same_settings = []
+    coarse = []
     other_code = []
     same_records = []
     for item, own_facts in zip(experiments, facts, strict=True):
@@ -231,6 +232,7 @@ def _joined_facts(experiments: Sequence[JoinedExperiment], facts: Sequence[Facts
             sentence = f"{item.name}: {finding.sentence}"
             findings.append(msgspec.structs.replace(finding, groups=groups, sentence=sentence))
         same_settings.append(_both_ways(own_facts.same_settings, item.names))
+        coarse.append(_both_ways(own_facts.coarse, item.names))
         other_code.append(_both_ways(own_facts.other_code, item.names))
         same_records.append(_both_ways(own_facts.same_records, item.names))
     return msgspec.structs.replace(
@@ -238,6 +240,7 @@ def _joined_facts(experiments: Sequence[JoinedExperiment], facts: Sequence[Facts
         findings=tuple(findings),
         paired=all(own_facts.paired for own_facts in facts),
         same_settings=frozenset.intersection(*same_settings),
+        coarse=frozenset.union(*coarse),
         other_code=frozenset.union(*other_code),
         same_records=frozenset.intersection(*same_records),
     )

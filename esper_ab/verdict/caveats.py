@@ -229,7 +229,8 @@ def context_of(evidence: Evidence) -> ComparisonContext:
 
 
 def _number_caveats(evidence: Evidence) -> Iterator[str]:
-    if evidence.plain is not None and evidence.plain.sd == 0.0 and not evidence.same_records:
+    is_one_computation = evidence.same_records and not evidence.question.coarse
+    if evidence.plain is not None and evidence.plain.sd == 0.0 and not is_one_computation:
         yield from _equal_outcomes_caveats(evidence)
     if evidence.about_checkpoints:
         return  # the statistics that decide nothing take items for independent
@@ -252,7 +253,7 @@ def _equal_outcomes_caveats(evidence: Evidence) -> Iterator[str]:
     value = evidence.design.value
     check = "look for a coarse or saturated outcome"
     has_records = evidence.question.recorded  # by workers, whose seeds were seen to matter before the first run
-    records_words = ", though their records differ" if has_records else ""
+    records_words = ", though their records differ" if has_records and not evidence.same_records else ""
     if evidence.constant and not evidence.unmoved:
         return
     if evidence.constant:

@@ -229,7 +229,7 @@ def _grounds_before_audit(numbers: Numbers, *, same_records: bool) -> Grounds:
     return Grounds(
         pairs=numbers.sample.size,
         least=numbers.sample.least,
-        identical=same_records and is_all_equal,
+        identical=same_records and is_all_equal and not numbers.question.coarse,
         standing=numbers.progress.standing,
         direction=numbers.progress.direction * numbers.question.sign,
         small=last_look is not None and last_look.small,

@@ -221,6 +221,7 @@ def _question(
         scope=_scope(plan, observations, contrast.task) + settings_words,
         recorded=observations.repeatable,
         same_settings=all(contrast.groups in facts.same_settings for facts in facts_by_task),
+        coarse=any(contrast.groups in facts.coarse for facts in facts_by_task),
         other_code=any(contrast.groups in facts.other_code for facts in facts_by_task),
         declared=not observations.exploratory,
         unit=unit,

@@ -45,6 +45,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     scope: str  # what the answer is conditional on, in words
     findings: tuple[Finding, ...] = ()  # of the audit
     same_records: frozenset[tuple[str, str]] = frozenset()  # comparisons with equal records in every pair
+    # Comparisons of other settings with equal records, most of which are those of several seeds: by chance, perhaps.
+    coarse: frozenset[tuple[str, str]] = frozenset()
     same_settings: frozenset[tuple[str, str]] = frozenset()  # comparisons that differ in no setting that is read
     other_code: frozenset[tuple[str, str]] = frozenset()  # comparisons whose groups differ in code
     paired: bool = True  # False: the runs of a replicate share no randomness

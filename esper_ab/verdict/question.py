@@ -32,6 +32,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     run_sd: float | None = None  # SD of runs of one group from a calibration, in the unit of differences; None: unknown
     recorded: bool = True  # False: the runs were done elsewhere, and only their outcomes are known
     same_settings: bool = False  # the groups differ in no setting that they read
+    coarse: bool = False  # equal records show little, because most of them are those of several seeds
     other_code: bool = False  # the groups differ in code: in its state, or in the function that is called
     declared: bool = True  # False: asked after the runs, so that the answer is exploratory
     task: str = ""  # the task, or the mean over tasks; "": there are no tasks

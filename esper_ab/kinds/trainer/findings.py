@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from esper_ab.analysis.kind import FindingsKind
-from esper_ab.analysis.observe import ComparedPairs
+from esper_ab.analysis.observe import ComparedPairs, digests_of
 from esper_ab.contracts.trainer import is_command
 from esper_ab.contracts.wording import listed
 from esper_ab.journal.events import TrainerMended
@@ -13,10 +13,15 @@ from esper_ab.journal.fold import History
 from esper_ab.kinds.trainer.code_words import beside_the_code, equal_beside, states_words
 from esper_ab.kinds.trainer.rehearsed import in_sentences
 from esper_ab.settings.experiment import ResolvedExperiment
+from esper_ab.stats.least_pairs import LEAST_PAIRS
 from esper_ab.verdict.finding import BESIDE_THE_CODE, MIXED_CODE, SEED, Finding
 
 _NO_REPEAT = (
     "A seed does not repeat: in the rehearsal, the same seed gave another outcome, so the pairs may share nothing."
+)
+_NO_EFFECT = (
+    "All runs of a group gave the same numbers, and those of the groups differ: if the trainer ignores its seed, each "
+    "group is one run, repeated."
 )
 
 
@@ -32,6 +37,8 @@ class TrainerFindings(FindingsKind):
             yield Finding("rehearsal", "notes", (), f"{outcome}{sentences}")
             if not facts.outcome_repeats:
                 yield Finding(SEED, "notes", (), _NO_REPEAT)
+            if _ignores_seeds(history):
+                yield Finding(SEED, "notes", (), _NO_EFFECT)
             if facts.states:
                 yield Finding("states of the code", "notes", (), " ".join((states_words(facts), equal_beside(facts))))
                 for sentence in beside_the_code(facts):
@@ -50,6 +57,20 @@ class TrainerFindings(FindingsKind):
         if experiment.episodes == 1:
             return f"one {work} per run"
         return f"one {work} per run in {experiment.episodes} points"
+
+
+def _ignores_seeds(history: History) -> bool:
+    """True if, in each group, no record depends on the seed, although groups differ.
+
+    The rehearsal cannot tell it where all numbers are 0 or 1.
+    """
+    records = []
+    for group in history.groups:
+        evaluated_runs = [run for run in history.of_group(group) if run.evaluation is not None]
+        records.append({tuple(digests_of(run).values()) for run in evaluated_runs})
+        if len(evaluated_runs) < LEAST_PAIRS or len(records[-1]) > 1:
+            return False
+    return len(set.union(*records)) > 1
 
 
 def _mixed_code(history: History, mended_trainer: TrainerMended) -> Iterator[Finding]:

@@ -45,8 +45,11 @@ def is_in_doubt(seeds: Sequence[Numbers], repeats: Sequence[Numbers], outcome: s
 
     `seeds`: runs of different seeds. `repeats`: runs of one seed. If one seed repeats to the bit, the seed
     causes every difference between seeds. If outcomes differ by more than rounding, as with an unseeded evaluation,
-    runs are independent even if runs of one seed differ as much.
+    runs are independent even if runs of one seed differ as much. Numbers that are all 0 or 1 leave no doubt, because
+    those of a few seeds are often equal.
     """
+    if all(value in (0.0, 1.0) for numbers in (*seeds, *repeats) for values in numbers.values() for value in values):
+        return False
     matters = any(
         relative_difference(seeds, name) > _BY_CHANCE * relative_difference(repeats, name) for name in seeds[0]
     )

@@ -5,7 +5,7 @@ import pytest
 from support.journals.ready_journals import planted_effect
 from support.plans.requests import rehearsed
 
-from esper_ab.journal.events import TrainerMended
+from esper_ab.journal.events import EpisodeRecorded, RunEvaluated, TrainerMended
 from esper_ab.journal.fold import fold
 from esper_ab.kinds.trainer.findings import KIND
 from esper_ab.verdict.finding import MIXED_CODE, SEED
@@ -21,6 +21,34 @@ def test_a_seed_whose_outcome_did_not_repeat_is_a_finding(repeats, count):
     sentences = [finding.sentence for finding in KIND.findings(history, {}) if finding.kind == SEED]
     assert len(sentences) == count
     assert all("the pairs may share nothing" in sentence for sentence in sentences)
+
+
+def with_digests(events, digest_of):
+    """Return the events with records whose digests are those of their runs."""
+    for event in events:
+        if isinstance(event, EpisodeRecorded | RunEvaluated):
+            digest = f"{digest_of(event.record.run):0>64}"
+            event = msgspec.structs.replace(event, record=msgspec.structs.replace(event.record, digest=digest))
+        yield event
+
+
+@pytest.mark.parametrize(
+    ("digest_of", "is_named"),
+    [
+        (lambda run: run.group_id.encode().hex()[:8], True),
+        (lambda run: run.group_id.encode().hex()[:8] + str(run.replicate == 3), False),
+        (lambda _: "1", False),  # all runs of all groups succeeded, as they often do
+    ],
+)
+def test_groups_whose_runs_never_differ_are_a_finding_if_the_groups_do(digest_of, is_named):
+    history = fold(with_digests(planted_effect(), digest_of))
+    history.started = msgspec.structs.replace(
+        history.started, plan=msgspec.structs.replace(history.plan, trainer=rehearsed().trainer)
+    )
+    sentences = [finding.sentence for finding in KIND.findings(history, {}) if finding.kind == SEED]
+    assert [sentence.startswith("All runs of a group gave the same numbers") for sentence in sentences] == (
+        [True] if is_named else []
+    )
 
 
 def sentences_on_mixed_code(earlier_runs):

@@ -46,6 +46,8 @@ def test_the_difference_of_two_runs_is_relative_to_their_size(values: Sequence[f
         (runs(60.0, 60.0001), runs(60.0, 60.000001)),  # or nearly
         (runs(1.0, 1.0, loss=(0.3, 0.4)), runs(1.0, 1.0, loss=(0.3, 0.3))),  # both reach the best possible outcome
         (runs(1.0, math.nan), runs(1.0, 1.0)),
+        (runs(1.0, 1.0, 1.0), runs(1.0, 1.0)),  # successes, which few seeds often have in common
+        (runs(0.0, 0.0, 0.0, solved=(1.0, 1.0, 1.0)), runs(0.0, 0.0, solved=(1.0, 1.0))),
     ],
 )
 def test_a_seed_that_changes_results_is_accepted(seeds: list[Numbers], repeats: list[Numbers]) -> None:
@@ -57,6 +59,7 @@ def test_a_seed_that_changes_results_is_accepted(seeds: list[Numbers], repeats: 
     ("seeds", "repeats", "complaint"),
     [
         (runs(61.0, 61.0), runs(61.0, 61.0), r"2 seeds gave the same result \(acc 61\), so every seed.* run; read it"),
+        (runs(1.0, 1.0, loss=(0.3, 0.3)), runs(1.0, 1.0, loss=(0.3, 0.3)), "2 seeds gave the same result"),
         (runs(61.0, 61.0, speed=(90.0, 80.0)), runs(61.0, 61.0, speed=(90.0, 85.0)), "2 seeds gave the same result"),
         (
             runs(60.0, 60.001),
