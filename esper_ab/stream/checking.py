@@ -52,8 +52,8 @@ def check(ledger: Ledger) -> Check:
             break
     else:
         if progress is not None:
-            missing = f"after line {len(ledger.entries)}: lines were cut off"
-            problems += [f"{missing}: {problem}" for problem in unrecorded_experiments(ledger.folder, progress)]
+            cut_off_words = f"after line {len(ledger.entries)}: lines were cut off"
+            problems += [f"{cut_off_words}: {problem}" for problem in unrecorded_experiments(ledger.folder, progress)]
     return Check(problems=tuple(problems), entries=len(ledger.entries), journals=journals, removed=removed_experiments)
 
 
