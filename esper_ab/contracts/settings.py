@@ -95,7 +95,7 @@ class PolicySettings(_Learner, frozen=True, kw_only=True):
     # Initial logarithm of the standard deviation of continuous decisions.
     log_std: Annotated[float, Meta(ge=-20.0, le=2.0), Spec(("gymnasium",), later=True)] = 0.0
     # Initial bias of each logit of the op head, before masking. With all 0, an untrained policy is uniform over the
-    # valid ops, and PRUNE destroys most seed modules before any reward can favour them (docs/evidence/learning.md).
+    # valid ops, and PRUNE destroys most seed modules before any reward can favour them (docs/evidence/studies).
     bias_wait: Logit = 0.0
     bias_germinate: Logit = 1.0
     bias_set_alpha_target: Logit = -3.0
