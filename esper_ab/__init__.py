@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from esper_ab.contracts.errors import UsageError
     from esper_ab.contracts.trainer import TrainerSettings
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 __all__ = [
     "ABExperiment",
     "ABVariant",
