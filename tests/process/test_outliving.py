@@ -166,7 +166,7 @@ def test_a_launch_continues_if_its_terminal_closes_during_the_rehearsal(tmp_path
 
 
 def test_a_refusal_is_logged_if_the_terminal_has_closed(tmp_path):
-    assert launch_and_hang_up_in_the_rehearsal(tmp_path, "1") == UsageError.exit_code
+    assert launch_and_hang_up_in_the_rehearsal(tmp_path, "2.5") == UsageError.exit_code
     console = (tmp_path / "experiments/console.log").read_text()
     assert "error: " in console
     assert "3 seeds gave the same result" in console
