@@ -6,7 +6,8 @@ share) if higher is better, which needs no estimate of that mean.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -27,6 +28,15 @@ _STEPS = 60  # of the bisection for a limit in percent
 _LARGEST_SHARE = 1e3  # beyond which no limit in percent is given
 
 
+@dataclass(frozen=True, kw_only=True)
+class GuardedRuns:
+    """The measure of one guardrail in the runs of a comparison."""
+
+    data: Data
+    # The replicates in which a run has no value, because it was lost or the measure is no number.
+    lost: Lost = field(default_factory=Lost)
+
+
 class GuardrailLook(msgspec.Struct, frozen=True, kw_only=True):
     """The test of one guardrail at one look; sizes are in the unit of differences, or shares if it is relative."""
 
@@ -37,19 +47,25 @@ class GuardrailLook(msgspec.Struct, frozen=True, kw_only=True):
     worse_at_most: float | None  # the one-sided limit; None: there is none
     p: float | None  # one-sided, at the margin; None without a t
     bound_p: float | None  # required of it; None under the anytime-valid rule
-    lost: int  # runs of the first group whose measure is not known
+    lost: int  # runs of the first group without a value: they were lost, or the measure is no number
+    lost_b: int  # runs of the other group that were not lost, but whose measure is no number
+    left_out: int  # replicates that are left out because the measure of a run that was not lost is no number
     holds: bool
 
 
-def guardrail_look(design: Design, guardrail: Guardrail, replicates: int, data: Data, losses: Lost) -> GuardrailLook:
+def guardrail_look(
+    design: Design, guardrail: Guardrail, replicates: int, guarded_runs: GuardedRuns, losses: Lost
+) -> GuardrailLook:
     """Test a guardrail at the first `replicates` replicates, at the first share of alpha.
 
-    A run of the first group that was lost leaves its measure unknown, so the guardrail does not hold, unless it is
-    about lost runs. Pairs that all differ by the same amount have no test: that amount is then the limit.
+    A guardrail does not hold if a run of the first group was lost, unless it is about lost runs, or if the measure of a
+    run of either group is no number: nothing says that the pairs that are left are like those that are not. Pairs that
+    all differ by the same amount have no test: that amount is then the limit. `losses`: the lost runs of the outcome.
     """
+    data = guarded_runs.data
     used_data = before(data, replicates)
     mean_a, mean_b = _means(used_data)
-    lost_runs = 0 if guardrail.source == "crashes" else losses.before(replicates).a
+    no_values = _count_without_value(guardrail, guarded_runs.lost.before(replicates), losses.before(replicates))
     worse = _worse(guardrail, mean_a, mean_b)
     empty_look = GuardrailLook(
         pairs=len(used_data),
@@ -59,7 +75,9 @@ def guardrail_look(design: Design, guardrail: Guardrail, replicates: int, data: 
         worse_at_most=None,
         p=None,
         bound_p=None,
-        lost=lost_runs,
+        lost=no_values.a,
+        lost_b=no_values.b,
+        left_out=no_values.left_out,
         holds=False,
     )
     if worse is None:  # no run is known, or no share of such a mean has a meaning
@@ -72,12 +90,20 @@ def guardrail_look(design: Design, guardrail: Guardrail, replicates: int, data: 
         limit = worse
         holds = len(used_data) >= LEAST_EQUIVALENCE_PAIRS and worse < guardrail.margin
     return msgspec.structs.replace(
-        empty_look, worse_at_most=limit, p=not_worse.p, bound_p=not_worse.bound_p, holds=holds and not lost_runs
+        empty_look,
+        worse_at_most=limit,
+        p=not_worse.p,
+        bound_p=not_worse.bound_p,
+        holds=holds and not no_values.a and not no_values.b,
     )
 
 
-def equal_look(guardrail: Guardrail, data: Data, losses: Lost) -> GuardrailLook:
-    """Look at a recorded measure after IDENTICAL: it needs no test where it is equal in every pair."""
+def equal_look(guardrail: Guardrail, guarded_runs: GuardedRuns, losses: Lost) -> GuardrailLook:
+    """Look at a recorded measure after IDENTICAL: it needs no test where it is equal in every pair.
+
+    Where it is no number, it is none in both runs, because their records are equal.
+    """
+    data = guarded_runs.data
     a, b = outcomes(data)
     mean_a, mean_b = _means(data)
     is_equal = len(data) >= LEAST_PAIRS and np.array_equal(a, b)
@@ -90,8 +116,35 @@ def equal_look(guardrail: Guardrail, data: Data, losses: Lost) -> GuardrailLook:
         p=None,
         bound_p=None,
         lost=losses.a,
+        lost_b=0,
+        left_out=_count_without_value(guardrail, guarded_runs.lost, losses).left_out,
         holds=is_equal and not losses.a,
     )
+
+
+class _WithoutValue(NamedTuple):
+    """Numbers of runs without a value, and of the replicates that are left out for one; see `GuardrailLook`."""
+
+    a: int
+    b: int
+    left_out: int
+
+
+def _count_without_value(guardrail: Guardrail, without_value: Lost, losses: Lost) -> _WithoutValue:
+    """Count the runs without a value: `without_value` of the measure, `losses` of the outcome."""
+    if guardrail.source == "crashes":  # known of every run
+        return _WithoutValue(0, 0, 0)
+    lost_a, lost_b = _replicates(losses)
+    without_a, without_b = _replicates(without_value)
+    no_number_b = without_b - lost_b
+    return _WithoutValue(len(without_a | lost_a), len(no_number_b), len((without_a - lost_a) | no_number_b))
+
+
+def _replicates(losses: Lost) -> tuple[set[int], set[int]]:
+    """Return the replicates of the runs of each group that count as lost."""
+    replicates_a = {lost_pair.replicate for lost_pair in losses.replicates if lost_pair.failed_a}
+    replicates_b = {lost_pair.replicate for lost_pair in losses.replicates if lost_pair.failed_b}
+    return replicates_a, replicates_b
 
 
 def _own_design(design: Design, guardrail: Guardrail) -> Design:

@@ -18,19 +18,31 @@ def guardrail_suffix(evidence: Evidence) -> str:
         if result.result == "not shown":
             order = f"guardrail {number} of {len(results)}"
             return f"; but {_failing_words(evidence, result)} ({order})"
-    labels = listed([result.guardrail.measure.label for result in results])
+    labels = listed([_label(result) for result in results])
     verb = "holds" if len(results) == 1 else "hold"
     return f"; {counted(len(results), 'guardrail')} {verb}: {labels}"
+
+
+def _label(result: GuardrailResult) -> str:
+    """Name the measure, and the pairs of equal records in which it is no number."""
+    label = result.guardrail.measure.label
+    left_out = result.look.left_out
+    return f"{label} ({counted(left_out, 'pair')} without a value left out)" if left_out else label
 
 
 def _failing_words(evidence: Evidence, result: GuardrailResult) -> str:
     """Say that a guardrail was not shown to hold, and how much worse the measure may be."""
     guardrail = result.guardrail
     look = result.look
-    a = evidence.question.a
+    a, b = evidence.question.a, evidence.question.b
     claim = f"{guardrail.measure.label} of {a} is not shown to be no worse by {guardrail.margin_words}"
-    if look.lost:
-        return f"{claim}: {counted(look.lost, 'run')} of {a} left no value"
+    without_value = [f"{counted(runs, 'run')} of {group}" for runs, group in ((look.lost, a), (look.lost_b, b)) if runs]
+    if without_value:
+        left_out = ""
+        if look.left_out:
+            verb = "is" if look.left_out == 1 else "are"
+            left_out = f", so {counted(look.left_out, 'pair')} {verb} left out"
+        return f"{claim}: {listed(without_value)} left no value{left_out}"
     if look.worse_at_most is None or look.worse is None:
         return claim
     return f"{claim}: {worse_words(guardrail, look.worse)}, up to {worse_words(guardrail, look.worse_at_most)}"

@@ -56,12 +56,12 @@ def guardrail_results(
         return ()
     is_tested = admits_guardrails(design, verdict)
     results = []
-    for guardrail, data in zip(guards.items, pairing.guardrails, strict=True):
+    for guardrail, guarded_runs in zip(guards.items, pairing.guardrails, strict=True):
         if is_identical and guardrail.recorded:
-            look = equal_look(guardrail, data, pairing.lost)
+            look = equal_look(guardrail, guarded_runs, pairing.lost)
         else:
             assert progress.last is not None, "there is a look, unless all measures are recorded"
-            look = guardrail_look(design, guardrail, progress.last.replicates, data, pairing.lost)
+            look = guardrail_look(design, guardrail, progress.last.replicates, guarded_runs, pairing.lost)
         result: Literal["holds", "not shown", "not tested"] = "not tested"
         if is_tested:
             result = "holds" if look.holds else "not shown"

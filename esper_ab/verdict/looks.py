@@ -24,7 +24,7 @@ from esper_ab.stats.adjusted_difference import PriorVariance
 from esper_ab.stats.pair import NO_PAIRS, Data, Pairs, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.compared_items import ComparedItems
-from esper_ab.verdict.guardrail_look import claims_for_a, guardrail_look
+from esper_ab.verdict.guardrail_look import GuardedRuns, claims_for_a, guardrail_look
 from esper_ab.verdict.item_pairing import with_items
 from esper_ab.verdict.look import Look, take_look
 from esper_ab.verdict.observations import Observations
@@ -159,7 +159,7 @@ class _State:
     design: Design  # of the experiment, with the margin and the outcome of this comparison
     data: Data
     items: ComparedItems | None = None
-    guardrails: tuple[Data, ...] = ()
+    guardrails: tuple[GuardedRuns, ...] = ()
     lost: Lost = field(default_factory=Lost)
     looks: list[Look] = field(default_factory=list)
     decision: LookDecision = "open"
@@ -263,8 +263,8 @@ def _waits(state: _State, look: Look) -> bool:
     if look.replicates not in design.looks[:-1]:
         return False
     return claims_for_a(look, design.outcome.sign) and not all(
-        guardrail_look(design, guardrail, look.replicates, data, state.lost).holds
-        for guardrail, data in zip(design.guards.items, state.guardrails, strict=True)
+        guardrail_look(design, guardrail, look.replicates, guarded_runs, state.lost).holds
+        for guardrail, guarded_runs in zip(design.guards.items, state.guardrails, strict=True)
     )
 
 
@@ -323,11 +323,10 @@ def _pair_planned(plan: AnalysisPlan, runs: Runs, contrast: Contrast, order: Seq
     return pair_up(runs, contrast, plan.scales, order, is_planned=True)
 
 
-def _pair_guardrails(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> tuple[Data, ...]:
-    """Return the data of each guardrail, over all replicates of the plan."""
-    return tuple(
-        _pair_planned(plan, guarded_runs, contrast, plan.replicates).pairs for guarded_runs in observations.guardrails
-    )
+def _pair_guardrails(plan: AnalysisPlan, observations: Observations, contrast: Contrast) -> tuple[GuardedRuns, ...]:
+    """Return the measure of each guardrail, over all replicates of the plan."""
+    pairings = [_pair_planned(plan, runs, contrast, plan.replicates) for runs in observations.guardrails]
+    return tuple(GuardedRuns(data=pairing.pairs, lost=pairing.lost) for pairing in pairings)
 
 
 def _pairs_of(pairing: Pairing) -> Pairs:

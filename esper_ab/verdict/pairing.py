@@ -21,6 +21,7 @@ from esper_ab.stats.pair import NO_PAIRS, Data, Pair, Pairs, Samples
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.compared_items import ComparedItems
 from esper_ab.verdict.compared_runs import ComparedRuns, compared_runs
+from esper_ab.verdict.guardrail_look import GuardedRuns
 from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.question import HalfPair, Lost
 from esper_ab.verdict.runs import Runs
@@ -38,7 +39,7 @@ class Pairing:
     clusters: tuple[tuple[str, ...], ...] = ()  # replicates of each independent unit that has several
     existing: Pairs = NO_PAIRS  # all pairs, including those after a gap or a decision; none if runs form no pairs
     items: ComparedItems | None = None  # the scores on items below the pairs, if they count in the test
-    guardrails: tuple[Data, ...] = ()  # the same comparison's data of each guardrail of the plan
+    guardrails: tuple[GuardedRuns, ...] = ()  # by the order of the guardrails of the plan
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from esper_ab.analysis.conduct import learners
 from esper_ab.journal.columns import Columns
 from esper_ab.journal.fold import RunHistory
-from esper_ab.journal.outcomes import mean_known
+from esper_ab.journal.outcomes import RunOutcome, mean_known
 from esper_ab.report.content import Content
 from esper_ab.report.kind import Row, averaged, tables_of
 from esper_ab.report.tables.table import NONE, NOT_COMPARABLE, Table, mean_and_sd, number, percent
@@ -38,8 +39,8 @@ def results_table(content: Content) -> Table:
     rows = list[tuple[str, ...]]()
     for group in content.groups:
         outcomes = [run.outcome for run in content.of_group(group)]
-        known_count = len(outcomes) - outcomes.count(None)
-        rows.append((group, f"{known_count} of {len(outcomes)}", mean_and_sd(outcomes, design.digits)))
+        known_outcomes = [outcome for outcome in outcomes if outcome is not None]
+        rows.append((group, f"{len(known_outcomes)} of {len(outcomes)}", mean_and_sd(known_outcomes, design.digits)))
     title = design.outcome.title
     part = averaged(content)
     if part:
@@ -57,7 +58,7 @@ def groups_table(content: Content) -> Table:
     kind = tables_of(content)
     rows = list[tuple[str, ...]]()
     for label, measure, digits in _rows(content):
-        by_group = [list(map(measure, content.of_group(group))) for group in content.groups]
+        by_group = [_values(content.of_group(group), measure) for group in content.groups]
         if digits is None:
             digits = _digits(by_group)
         cells = [mean_and_sd(values, digits) for values in by_group]
@@ -70,6 +71,17 @@ def groups_table(content: Content) -> Table:
         tuple(rows),
         note=" ".join(filter(None, notes)),
     )
+
+
+def _reward(mode: str, run: RunOutcome) -> float | None:
+    """Return the reward of a run's evaluation under a mode."""
+    return run.rewards.get(mode)
+
+
+def _values(runs: Iterable[RunOutcome], measure: Callable[[RunOutcome], float | None]) -> list[float | None]:
+    """Return a measure of the runs that have it, and None for each run that was evaluated without it."""
+    values = [(measure(run), run.evaluated is not None) for run in runs]
+    return [value for value, is_evaluated in values if value is not None or is_evaluated]
 
 
 def _digits(by_group: Sequence[Sequence[float | None]]) -> int:
@@ -85,7 +97,7 @@ def cross_table(content: Content) -> Table:
     if cross.modes:
         for row in cross.rows:
             runs = content.of_group(row.group)
-            rewards = [mean_and_sd(run.rewards.get(mode) for run in runs) for mode in cross.modes]
+            rewards = [mean_and_sd(_values(runs, partial(_reward, mode))) for mode in cross.modes]
             rows.append((row.group, number(row.outcome, content.design.digits), *rewards))
     reward_titles = [f"reward {name}" for name in called(cross.modes)]
     return Table(

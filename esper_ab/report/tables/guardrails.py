@@ -18,7 +18,7 @@ def guardrail_tables(comparisons: Sequence[Comparison]) -> Iterator[Table]:
             confidence = percent(1.0 - item.question.alpha / 2.0)
             yield Table(
                 f"Guardrails of {item.question.a} against {item.question.b}",
-                ("measure", "means", "change", "at most", "allowed", "result"),
+                ("measure", "pairs", "means", "change", "at most", "allowed", "result"),
                 tuple(map(_row, item.guardrails)),
                 note=f"At most: the {confidence} one-sided limit. Tested in this order, until one does not hold.",
             )
@@ -34,4 +34,5 @@ def _row(result: GuardrailResult) -> tuple[str, ...]:
         digits = 2 if guardrail.relative else digits_for(guardrail.margin)
         means = f"{look.mean_a:.{digits}f}, {look.mean_b:.{digits}f}"
     label = guardrail.measure.title
-    return label, means, change, limit, f"below {guardrail.margin_words}", result.result
+    pairs = f"{look.pairs} of {look.pairs + look.left_out}" if look.left_out else str(look.pairs)
+    return label, pairs, means, change, limit, f"below {guardrail.margin_words}", result.result

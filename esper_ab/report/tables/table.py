@@ -59,8 +59,12 @@ def percent(share: float | None) -> float | None:
 
 
 def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
-    """Format the mean over runs and, from two runs on, the standard deviation, as in "70.12 (1.30)"."""
-    present_values = [value for value in values if value is not None]
+    """Format the mean over runs and, from two runs on, the standard deviation, as in "70.12 (1.30)".
+
+    Runs without a value are named, as in "70.12 (1.30), 18 of 20 runs".
+    """
+    all_values = list(values)
+    present_values = [value for value in all_values if value is not None]
     middle = mean(present_values)
     if middle is None:
         return NONE
@@ -68,4 +72,6 @@ def mean_and_sd(values: Iterable[float | None], digits: int = 2) -> str:
     if len(present_values) > 1:
         squares = exact_sum((floats(present_values) - middle) ** 2)
         words += f" ({number(sqrt(squares / (len(present_values) - 1)), digits)})"
+    if len(present_values) < len(all_values):
+        words += f", {len(present_values)} of {len(all_values)} runs"
     return words

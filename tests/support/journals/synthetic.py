@@ -61,6 +61,7 @@ class Shape:
     params: int = 800
     greedy: float = 0.0  # points that greedy actions gain over sampled ones
     stream: str = ""  # groups of one stream draw the same numbers: an A/A
+    unmeasured: tuple[int, ...] = ()  # replicates in which the number of added parameters is not known
     ppo: PPOSettings = field(default_factory=PPOSettings)
 
     @property
@@ -224,7 +225,10 @@ class Synthetic:
             outcome=outcome,
             reward_sum=reward,
             failed=False,
-            measures={name: float(value) for name, value in values.items()},
+            measures={
+                name: None if name == "params_added" and spec.ref.replicate in shape.unmeasured else float(value)
+                for name, value in values.items()
+            },
         )
 
     def episode(self, spec: RunSpec, episode: int) -> EpisodeRecord:

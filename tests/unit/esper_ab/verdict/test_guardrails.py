@@ -13,9 +13,10 @@ from esper_ab.contracts.errors import ConditionNotMet, UsageError
 from esper_ab.journal.fold import fold
 from esper_ab.report.content import content
 from esper_ab.report.experiment import experiment_report
+from esper_ab.report.tables.guardrails import guardrail_tables
 from esper_ab.report.text import render_text
 from esper_ab.report.verdict_json import comparison_json
-from esper_ab.verdict.guardrail_look import guardrail_look
+from esper_ab.verdict.guardrail_look import GuardedRuns, guardrail_look
 from esper_ab.verdict.guardrails import guardrail_results
 from esper_ab.verdict.headline import alike
 from esper_ab.verdict.pairing import Pairing
@@ -30,12 +31,15 @@ CRASHES = "lower crashes margin 0.25"
 NOTHING_LOST = Lost()
 
 
-def judged(*guardrails, accuracy=76.0, params=600, seeds=20, **settings):
-    """Return the comparison shaped - simplified of an experiment, and its report's content."""
+def judged(*guardrails, accuracy=76.0, params=600, seeds=20, unmeasured=((), ()), **settings):
+    """Return the comparison shaped - simplified of an experiment, and its report's content.
+
+    `unmeasured`: the seeds in which a run of shaped, and of simplified, has no number for parameters added.
+    """
     journal = Synthetic(
         groups={
-            "shaped": Shape(accuracy=accuracy, params=params),
-            "simplified": Shape(accuracy=69.0, mode="simplified", params=600),
+            "shaped": Shape(accuracy=accuracy, params=params, unmeasured=unmeasured[0]),
+            "simplified": Shape(accuracy=69.0, mode="simplified", params=600, unmeasured=unmeasured[1]),
         },
         replicates=seeds,
         episodes=2,
@@ -43,6 +47,11 @@ def judged(*guardrails, accuracy=76.0, params=600, seeds=20, **settings):
     )
     whole = content(fold(journal.events()))
     return whole.comparisons[0], whole
+
+
+def measured(a, b, unknown=NOTHING_LOST):
+    """Return the measure in the runs of both groups; `unknown`: replicates in which it is no number."""
+    return GuardedRuns(data=pairs_of(a, b), lost=unknown)
 
 
 def results(comparison):
@@ -124,34 +133,78 @@ def test_a_margin_in_percent_is_a_share_of_the_other_groups_mean():
         ]
     )
     design = msgspec.structs.replace(comparison.design, adjusted=False)
-    look = guardrail_look(design, guardrail, 20, pairs_of(a, b), Lost())
+    look = guardrail_look(design, guardrail, 20, measured(a, b), NOTHING_LOST)
     assert look.worse == pytest.approx(a.mean() / b.mean() - 1.0)
     assert look.worse_at_most == pytest.approx(max(roots) - 1.0, abs=1e-6)
     assert look.p == pytest.approx(stats.ttest_1samp(a - 1.2 * b, 0.0, alternative="less").pvalue)
     for share, holds_there in ((look.worse_at_most + 1e-6, True), (look.worse_at_most - 1e-6, False)):
         narrow = msgspec.structs.replace(guardrail, margin=share)
-        assert guardrail_look(design, narrow, 20, pairs_of(a, b), Lost()).holds == holds_there
+        assert guardrail_look(design, narrow, 20, measured(a, b), NOTHING_LOST).holds == holds_there
 
 
 def test_without_runs_of_its_own_a_measure_is_not_shown_to_hold():
     comparison, _ = judged(PARAMS, CRASHES)
     params, crashes = comparison.design.guards.items
     design = comparison.design
-    same = pairs_of(np.full(20, 5.0), np.full(20, 5.0))
-    assert guardrail_look(design, params, 20, same, Lost()).holds
-    assert guardrail_look(design, params, 20, same, Lost()).worse_at_most == 0.0
-    few = guardrail_look(design, params, 20, pairs_of(np.full(14, 5.0), np.full(14, 5.0)), Lost())
+    same = measured(np.full(20, 5.0), np.full(20, 5.0))
+    assert guardrail_look(design, params, 20, same, NOTHING_LOST).holds
+    assert guardrail_look(design, params, 20, same, NOTHING_LOST).worse_at_most == 0.0
+    few = guardrail_look(design, params, 20, measured(np.full(14, 5.0), np.full(14, 5.0)), NOTHING_LOST)
     assert not few.holds
     losses = lost((3, None, 70.0))
     assert not guardrail_look(design, params, 20, same, losses).holds
-    none = pairs_of(np.zeros(20), np.zeros(20))
+    none = measured(np.zeros(20), np.zeros(20))
     look = guardrail_look(design, crashes, 20, none, losses)
     assert look.holds
     assert 0.1 < look.worse_at_most < 0.25
-    ten = pairs_of([1.0] * 5 + [0.0] * 15, [0.0] * 20)
+    ten = measured([1.0] * 5 + [0.0] * 15, [0.0] * 20)
     assert not guardrail_look(design, crashes, 20, ten, losses).holds
-    negative = guardrail_look(design, params, 20, pairs_of(np.full(20, 5.0), np.full(20, -5.0)), Lost())
+    negative = guardrail_look(design, params, 20, measured(np.full(20, 5.0), np.full(20, -5.0)), NOTHING_LOST)
     assert (negative.worse, negative.holds) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("unmeasured", "reason"),
+    [
+        (((3,), ()), "1 run of shaped left no value, so 1 pair is left out"),
+        (((), (3, 4)), "2 runs of simplified left no value, so 2 pairs are left out"),
+        (((3, 5), (3, 4)), "2 runs of shaped and 2 runs of simplified left no value, so 3 pairs are left out"),
+    ],
+)
+@pytest.mark.parametrize("claim", ["difference", "not-worse"])
+def test_a_guardrail_does_not_hold_where_a_run_has_no_number_for_its_measure(unmeasured, reason, claim):
+    comparison, _ = judged(PARAMS, WALL_TIME, unmeasured=unmeasured, claim=claim)
+    assert results(comparison) == ["not shown", "not tested"]
+    assert f"by 20 %: {reason} (guardrail 1 of 2)." in comparison.headline
+    look = comparison.guardrails[0].look
+    assert (look.lost, look.lost_b) == tuple(map(len, unmeasured))
+    left_out = len({*unmeasured[0], *unmeasured[1]})
+    assert (look.left_out, look.pairs) == (left_out, 20 - left_out)
+    assert comparison_json(comparison)["guardrails"][0].look == look
+    (table,) = guardrail_tables([comparison])
+    assert table.rows[0][1] == f"{20 - left_out} of 20"
+
+
+def test_a_look_waits_where_a_run_has_no_number_for_a_guarded_measure():
+    comparison, _ = judged(PARAMS, seeds=30, unmeasured=((3,), ()))
+    assert comparison.progress.decided_at == 30
+    later, _ = judged(PARAMS, seeds=30, unmeasured=((25,), ()))
+    assert (later.progress.decided_at, results(later)) == (20, ["holds"]), "it is no run of that look"
+
+
+def test_a_run_that_was_lost_has_no_measure_and_is_counted_once():
+    comparison, _ = judged(PARAMS, CRASHES)
+    params, crashes = comparison.design.guards.items
+    lost_run = lost((3, None, 70.0))
+    rest = [5.0] * 20
+    look = guardrail_look(comparison.design, params, 20, measured(rest, rest, lost_run), lost_run)
+    assert (look.lost, look.lost_b, look.left_out) == (1, 0, 0)
+    both = guardrail_look(
+        comparison.design, params, 20, measured(rest, rest, lost((3, 1.0, None))), lost((3, 1.0, None))
+    )
+    assert (both.lost, both.lost_b, both.holds) == (0, 0, True), "a lost run of the other group favours that group"
+    known = guardrail_look(comparison.design, crashes, 20, measured([1.0] * 20, [0.0] * 20), lost_run)
+    assert (known.lost, known.lost_b, known.left_out) == (0, 0, 0)
 
 
 def test_a_higher_measure_may_be_the_better_one():
@@ -200,9 +253,9 @@ def test_a_condition_with_guardrails_is_about_the_group_that_is_compared():
             parse_requirement(f"{wrong} with guardrails", groups, contrasts)
 
 
-def identical(*guardrails, seeds=20, **settings):
+def identical(*guardrails, seeds=20, unmeasured=(), **settings):
     """Return the comparison of two groups whose records all agree."""
-    groups = {"shaped": Shape(stream="same"), "simplified": Shape(stream="same")}
+    groups = {name: Shape(stream="same", unmeasured=unmeasured) for name in ("shaped", "simplified")}
     settings = {"guardrails": guardrails, **settings}
     journal = Synthetic(groups=groups, replicates=seeds, episodes=2, settings=settings)
     (comparison,) = content(fold(journal.events())).comparisons
@@ -228,6 +281,12 @@ def test_equal_records_admit_the_guardrails(settings):
     assert not holds(guarded(comparison, "better-than"), comparison)
 
 
+def test_equal_records_without_a_number_are_named_beside_the_guardrail_that_holds():
+    comparison = identical(PARAMS, CRASHES, unmeasured=(3, 4))
+    assert results(comparison) == ["holds"] * 2
+    assert "; 2 guardrails hold: parameters added (2 pairs without a value left out) and crashes" in comparison.headline
+
+
 def test_a_guardrail_on_what_is_in_no_record_may_fail_groups_with_equal_records():
     comparison = identical(PARAMS, "lower crashes margin 0.05", WALL_TIME, claim="not-worse")
     assert results(comparison) == ["holds", "not shown", "not tested"]
@@ -242,7 +301,7 @@ def test_equal_records_need_no_look_for_the_measures_in_them():
     equal = pairs_of(np.zeros(6), np.zeros(6))
 
     def results_of(data, losses=NOTHING_LOST, verdict=Verdict.IDENTICAL):
-        pairing = Pairing(pairs=data, lost=losses, guardrails=(data,))
+        pairing = Pairing(pairs=data, lost=losses, guardrails=(GuardedRuns(data=data),))
         return guardrail_results(comparison.design, progress, pairing, verdict)
 
     (result,) = results_of(equal)
