@@ -22,8 +22,10 @@ from esper_ab.contracts.files_below import open_below, sync_folder, write_all
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.unreadable import UNREADABLE
+from esper_ab.journal.begun import begun
 from esper_ab.journal.lock import Lock, holder
 from esper_ab.stream.entries import Entry, Opened
+from esper_ab.stream.outcomes import EXPERIMENTS
 
 LEDGER = "ledger.jsonl"
 _FIRST = "0" * 64
@@ -102,13 +104,27 @@ class Ledger:
 
 
 def read_ledger(folder: Path) -> Ledger:
-    """Return the ledger of a stream, for reading; raises as `Ledger` does."""
+    """Return the ledger of a stream, for reading; raises as `Ledger` and `refuse_lost_ledger` do."""
     ledger = Ledger(folder)
     if not ledger.entries:
+        refuse_lost_ledger(folder)
         raise UsageError(
             f"{folder}: there is no stream here; `{shell_command('stream', 'new', folder, 'stream.toml')}` makes one"
         )
     return ledger
+
+
+def refuse_lost_ledger(folder: Path) -> None:
+    """Raise UsageError if a folder without a ledger has experiments: of a stream, or others.
+
+    A stream's first line is on disk before its first experiment.
+    """
+    for directory in sorted((folder / EXPERIMENTS).glob("*")):
+        if begun(directory):
+            raise UsageError(
+                f"{folder}: {EXPERIMENTS}/{directory.name} is there, but no {LEDGER}, which has the question and every "
+                "decision of a stream; put back a copy of it, or make the stream in a new folder"
+            )
 
 
 @contextmanager

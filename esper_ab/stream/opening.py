@@ -16,7 +16,7 @@ from esper_ab.journal.lock import Lock
 from esper_ab.plan.settings_toml import versions
 from esper_ab.stream.asked import check_settings, lone_campaign
 from esper_ab.stream.entries import IncumbentMeasured, Opened, Setup
-from esper_ab.stream.ledger import LEDGER, Ledger
+from esper_ab.stream.ledger import LEDGER, Ledger, refuse_lost_ledger
 from esper_ab.stream.outcomes import directory_of, lone_outcomes
 from esper_ab.stream.progress import StreamProgress, fold
 from esper_ab.stream.question import StreamQuestion
@@ -30,7 +30,7 @@ _OURS = frozenset({".lock", "code", "experiments", GITIGNORE, LEDGER})
 def open_stream(folder: Path, question: StreamQuestion) -> Ledger:
     """Make a stream in a new or empty folder, and measure its incumbent.
 
-    Raises UsageError if the folder has files, and for every problem with the question or the incumbent's code.
+    Raises UsageError if the folder has files or experiments, and for problems of the question or the incumbent's code.
     """
     check_settings(question)
     _make(folder)
@@ -83,8 +83,11 @@ def fresh_rng_seed(progress: StreamProgress) -> int:
 def _make(folder: Path) -> None:
     """Create the folder; UsageError if it exists and has files that no interrupted command left."""
     try:
-        if folder.is_dir() and {path.name for path in folder.iterdir()} - _OURS:
-            raise UsageError(f"{folder}: the folder is not empty; name a new one")
+        if folder.is_dir():
+            if {path.name for path in folder.iterdir()} - _OURS:
+                raise UsageError(f"{folder}: the folder is not empty; name a new one")
+            if not Ledger(folder).entries:
+                refuse_lost_ledger(folder)
         make_folder(folder)
         leave_unversioned(folder)
     except OSError as error:

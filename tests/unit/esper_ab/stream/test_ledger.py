@@ -5,11 +5,12 @@ import json
 from contextlib import closing
 
 import pytest
-from support.streams.made_ledgers import new_ledger, tried
+from support.streams.made_ledgers import QUESTION, new_ledger, tried
 
 from esper_ab.contracts.errors import JournalError, UsageError
-from esper_ab.journal.lock import Lock
+from esper_ab.journal.lock import JOURNAL_NAME, Lock
 from esper_ab.stream.ledger import LEDGER, Ledger, appending, read_ledger
+from esper_ab.stream.opening import open_stream
 
 
 @pytest.fixture
@@ -78,3 +79,21 @@ def test_only_one_process_tries_a_candidate(folder):
 def test_a_folder_without_a_stream_is_refused(tmp_path):
     with pytest.raises(UsageError, match=r"there is no stream here; `esper-ab stream new"):
         read_ledger(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["incumbent-0", "candidate-2", "mine"])
+def test_experiments_without_a_ledger_are_no_stream_and_no_place_for_one(folder, name):
+    (folder / LEDGER).unlink()
+    (folder / "experiments" / name).mkdir(parents=True)
+    (folder / "experiments" / name / JOURNAL_NAME).write_text("{}\n")
+    expected = rf"experiments/{name} is there, but no {LEDGER}.*put back a copy.*or make the stream in a new folder"
+    for refused in (lambda: read_ledger(folder), lambda: open_stream(folder, QUESTION)):
+        with pytest.raises(UsageError, match=expected):
+            refused()
+
+
+def test_what_an_interrupted_command_leaves_before_its_ledger_is_no_experiment(folder):
+    (folder / LEDGER).unlink()
+    (folder / "experiments" / "incumbent-0").mkdir(parents=True)
+    with pytest.raises(UsageError, match="there is no stream here"):
+        read_ledger(folder)
