@@ -105,7 +105,9 @@ def check_guardrails(
         )
     if seeds is None:
         raise UsageError(
-            asked_setting, " needs a fixed number of seeds, because guardrails are tested at planned looks"
+            asked_setting,
+            " needs a fixed number of seeds, because guardrails are tested at planned looks; use ",
+            SettingName("seeds", 20),
         )
     if seeds < LEAST_EQUIVALENCE_PAIRS:
         raise UsageError(
@@ -180,5 +182,11 @@ def _measure(text: str, name: str, measures: TaskMeasures) -> Measure | None:
             return measure
     if name not in BUILT_IN:
         known_names = [*BUILT_IN, *(measure.label for measure in measures.measures)]
-        raise UsageError(SettingName("guardrails", text), f": no measure {name!r}; {did_you_mean(name, known_names)}")
+        remedy = did_you_mean(name, known_names)
+        if not measures.measures:
+            remedy += (
+                "; runs record nothing else beside their outcome: a command never does, a function does if it returns "
+                "a dict of numbers"
+            )
+        raise UsageError(SettingName("guardrails", text), f": no measure {name!r}; {remedy}")
     return None

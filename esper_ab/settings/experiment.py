@@ -36,7 +36,7 @@ Share = Annotated[float, Meta(ge=0.0, lt=1.0)]
 ErrorRate = Annotated[float, Meta(ge=1e-12, lt=0.5), Spec(same=True)]
 _ONE_LOOK = Spec(alone="all parts are judged once, when they are done")
 _MANY_LOOKS = Spec(alone="all parts are judged once, so their number of seeds is fixed")
-_GUARDED = "all parts are judged by their outcome only"
+_GUARDED = "all parts are judged together, by their outcome only; launch each part by itself to guard its measures"
 _IDENTICAL = "all parts are judged once, when they are done"
 _EARLY_STOP = Spec(flag="no_early_stop", alone="all parts are judged once, when they are done")
 

@@ -45,6 +45,20 @@ def test_a_measure_of_the_task_goes_before_one_that_every_run_has():
     assert (guardrail.source, guardrail.measure.label) == ("measure", "seconds")
 
 
+def test_a_measure_that_runs_do_not_record_is_refused_with_what_records_some():
+    outcome_alone = TaskMeasures(outcome=OWN.outcome)
+    for texts in (("lower wall_s margin 3",), ("lower crashes margin 0.2",)):
+        assert guardrails_of(texts, outcome_alone)[0].source != "measure"
+    expected = (
+        "--guardrail 'lower eval/loss margin 1': no measure 'eval/loss'; known: wall_s, crashes; runs record nothing "
+        "else beside their outcome: a command never does, a function does if it returns a dict of numbers"
+    )
+    with pytest.raises(UsageError, match=rf"\A{re.escape(expected)}\Z"):
+        guardrails_of(("lower eval/loss margin 1",), outcome_alone)
+    with pytest.raises(UsageError, match=r"known: wall_s, crashes, memory mb, eval/loss\Z"):
+        guardrails_of(("lower height margin 1",), OWN)
+
+
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
