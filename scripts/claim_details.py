@@ -36,9 +36,11 @@ def details(registry: Registry, claim: StoredClaim) -> list[str]:
     declared = claim.settings["claim"] | registry.corrections.get(claim.name, {})
     conditions = result["conditions"]
     return [
-        f"# {declared['sentence'].removesuffix('.')}",
+        f"# {claim.name}",
         "",
         "Written by `scripts/claims page`.",
+        "",
+        *textwrap.wrap(declared["sentence"], WIDTH),
         "",
         f"Answer: **{answer_to(claim, conditions, judged)}**{shown(claim, conditions, judged)}.",
         "",

@@ -82,7 +82,7 @@ def totals(registry: Registry) -> str:
     unequal = sum(ratio > UNEQUAL for ratio in ratios)
     return (
         f"{len(registry.claims)} claims ({answers}), {core_minutes / 60.0:.1f} core hours. "
-        f"On {unequal} of {len(ratios)} tasks the SD of one group is more than twice that of the other."
+        f"In {unequal} of {len(ratios)} comparisons on one task the SD of one group is more than twice the other's."
     )
 
 

@@ -1,4 +1,4 @@
-"""What docs/evidence/studies measured on digits: episodes after which rewards differ, and the SD of pairs. Pure."""
+"""What docs/evidence/studies measured on digits: the SD of pairs of rewards, by the episodes of a run. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SD_FROM = 2.3
 
 
 def enough_episodes(experiment: ResolvedExperiment) -> int | None:
-    """Return the `episodes` from which the groups' rewards differ; None if that is unknown or already reached."""
+    """Return the `episodes` from which pairs of rewards vary less; None if that is unknown or already reached."""
     if not _compares_rewards_on_digits(experiment) or _trained(experiment) >= ENOUGH_EPISODES:
         return None
     return math.ceil(ENOUGH_EPISODES / experiment.n_envs)

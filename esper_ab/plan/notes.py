@@ -94,7 +94,7 @@ def _use_gpus(lanes: Sequence[Lane]) -> bool:
 
 
 def _note_quick_look(experiment: ResolvedExperiment, machine: Machine, lanes: Sequence[Lane]) -> Iterator[str]:
-    """Yield a note if too little training to tell rewards apart is planned, with the budget that does and its cost."""
+    """Yield a note if too little training to tell rewards apart is planned, with the budget that can and its cost."""
     learners = [group.name for group in experiment.groups if group.settings.learns]
     enough_count = enough_episodes(experiment)
     if len(learners) < 2 or enough_count is None:
@@ -103,7 +103,7 @@ def _note_quick_look(experiment: ResolvedExperiment, machine: Machine, lanes: Se
     episode_words = counted(experiment.episodes * experiment.n_envs, "episode")
     yield (
         f"a quick look: a run trains on {episode_words}, so you compare early learning of {', '.join(learners)}. On "
-        f"{experiment.task}, rewards differ from about {ENOUGH_EPISODES} on: --episodes {enough_count}, "
+        f"{experiment.task}, pairs vary much less from about {ENOUGH_EPISODES} on: --episodes {enough_count}, "
         f"{duration(longer_estimate.duration_s)} here."
     )
 

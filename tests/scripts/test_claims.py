@@ -109,9 +109,9 @@ def test_the_page_shows_what_a_source_says_as_corrected(claim):
 
 def test_the_totals_count_answers_and_sum_their_cost(claim):
     registry = Registry(claim.folder.parent, most_claims=1, verdicts_header="")
-    assert totals(registry).startswith("1 claims (not run: 1), 0.0 core hours. On 0 of 0 tasks ")
+    assert totals(registry).startswith("1 claims (not run: 1), 0.0 core hours. In 0 of 0 comparisons ")
     store_answer(claim, CONDITIONS | {"better-than": True}, "BETTER", ["BETTER", "INCONCLUSIVE"])
-    assert totals(registry).startswith("1 claims (holds: 1), 0.2 core hours. On 1 of 2 tasks ")
+    assert totals(registry).startswith("1 claims (holds: 1), 0.2 core hours. In 1 of 2 comparisons ")
 
 
 @pytest.fixture
