@@ -12,8 +12,7 @@ def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) 
     There is no reason if the arithmetic is deterministic, all devices are CPU cores of one kind, and all parts come
     from the catalogues, which draw random numbers by rng path, in any order. Nothing is assumed about users' code.
     """
-    cores = {device.name: device.title for device in machine.devices if device.name.startswith("cpu:")}
-    other_devices = [name for name in experiment.devices if name not in cores]
+    other_devices = [name for name in experiment.devices if not name.startswith("cpu:")]
     modes = [group.settings.reward.mode for group in experiment.groups]
     foreign_modes = [mode for mode in modes if mode not in machine.rewards]
     if experiment.trainer:
@@ -31,8 +30,16 @@ def positions_could_matter_by(experiment: ResolvedExperiment, machine: Machine) 
         return f"the reward {foreign_modes[0]} is not in the catalogue"
     if other_devices:
         return f"{other_devices[0]} is not a CPU core"
-    if len({cores[name] for name in experiment.devices}) > 1:
+    if len(_kinds_of_cores(experiment, machine)) > 1:
         return "the CPU cores are of different kinds"
     if not experiment.arithmetic.deterministic:
         return "the arithmetic is not deterministic"
     return ""
+
+
+def _kinds_of_cores(experiment: ResolvedExperiment, machine: Machine) -> set[str]:
+    """Return the kinds of the cores that a run may get; a lane beyond the number of cores shares any of them."""
+    cores = {device.name: device.title for device in machine.devices if device.name.startswith("cpu:")}
+    if set(experiment.devices) <= cores.keys():
+        return {cores[name] for name in experiment.devices}
+    return set(cores.values())

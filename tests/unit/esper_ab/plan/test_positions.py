@@ -117,6 +117,11 @@ USER = UserReward(reference=MINE, sha256="0" * 64, problem="")
 UNEQUAL = msgspec.structs.replace(
     machine(), devices=tuple(msgspec.structs.replace(device, title=device.name) for device in machine().devices)
 )
+UNEQUAL_WORDS = "the CPU cores are of different kinds"
+# Groups that train at the same time on fewer cores have lanes of their own, which share the cores.
+FOUR_GROUPS = {"groups": tuple(map(group, "abcd"))}
+TWO_CORES = msgspec.structs.replace(machine(), devices=machine().devices[:2])
+TWO_UNEQUAL_CORES = msgspec.structs.replace(UNEQUAL, devices=UNEQUAL.devices[:2])
 
 
 @pytest.mark.parametrize(
@@ -130,7 +135,10 @@ UNEQUAL = msgspec.structs.replace(
         ),
         ({}, machine(gpus=2), "cuda:0 is not a CPU core"),
         ({"devices": ("cpu:0", "cpu:1")}, machine(gpus=2), ""),
-        ({}, UNEQUAL, "the CPU cores are of different kinds"),
+        ({}, UNEQUAL, UNEQUAL_WORDS),
+        (FOUR_GROUPS, TWO_CORES, ""),
+        (FOUR_GROUPS | {"devices": ("cpu:0", "cpu:1")}, TWO_CORES, ""),
+        (FOUR_GROUPS | {"devices": ("cpu:2", "cpu:3"), "placement": "share"}, TWO_UNEQUAL_CORES, UNEQUAL_WORDS),
         ({"devices": ("cpu:0",), "placement": "share"}, UNEQUAL, ""),
         ({"arithmetic": AskedArithmetic(deterministic=False)}, machine(), "the arithmetic is not deterministic"),
     ],
