@@ -131,6 +131,8 @@ def _plan(mode: str | None, runs: int, flags: LaunchFlags, request: Request) -> 
         raise UsageError(f"--runs {runs}: must be even, as in --runs 20")
     if mode is not None and ("," in mode or "=" in mode):
         raise UsageError(f"--mode {mode}: expected one reward mode or controller, as in --mode shaped")
+    if request.grid:
+        raise UsageError(f"{request.grid_origin}: a calibration measures a group at one setting; leave it out")
     pairs = runs // 2
     kind = kind_of_request(request)
     if kind.free_names and mode is not None:

@@ -52,7 +52,7 @@ def folder_of(name: str) -> str:
 def parse_parts(request: Request) -> tuple[Part, ...]:
     """Return the parts of a request: one for each task and cell of the grid. Raises UsageError as `parse` does."""
     tasks = _tasks(request)
-    cells = grid(request.grid)
+    cells = grid(request.grid, request.grid_origin)
     if len(tasks) < 2 and not cells:
         _refuse_joint_settings(tasks, request)
         return (Part(name="", asked=parse(request)),)
@@ -60,7 +60,9 @@ def parse_parts(request: Request) -> tuple[Part, ...]:
     names = [", ".join((*([task] if len(tasks) > 1 else ()), *cell)) for task, cell in named_cells]
     margins = _margins(request, tasks)
     texts = dict.fromkeys(text for cell in cells for text in cell)
-    varied_layers = {text: request.check_assignments([read_assignment(text, f"--grid {text}")]) for text in texts}
+    varied_layers = {
+        text: request.check_assignments([read_assignment(text, f"{request.grid_origin} {text}")]) for text in texts
+    }
     parts = []
     for name, (task, cell) in zip(names, named_cells, strict=True):
         try:
@@ -104,22 +106,22 @@ def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> floa
     return alpha / (comparisons * parts + 1)
 
 
-def grid(texts: Iterable[str]) -> tuple[Cell, ...]:
-    """Return all combinations of the values in KEY=V1,V2 texts; () if there are no texts.
+def grid(texts: Iterable[str], origin: str = "--grid") -> tuple[Cell, ...]:
+    """Return all combinations of the values in KEY=V1,V2 texts, which were written at `origin`; () if there are none.
 
     Raises UsageError for a repeated key or value.
     """
     axes: dict[str, list[str]] = {}
     for text in texts:
         key, equals_sign, values = text.partition("=")
-        pieces = split_commas(values, f"--grid {text}")
+        pieces = split_commas(values, f"{origin} {text}")
         if not (equals_sign and key.strip()) or not all(pieces) or len(set(pieces)) < len(pieces) or len(pieces) < 2:
-            raise UsageError(f"--grid {text}: give at least two different values, as in ppo.lr=1e-4,1e-3")
+            raise UsageError(f"{origin} {text}: give at least two different values, as in ppo.lr=1e-4,1e-3")
         key = SHORT.get(key.strip(), key.strip())
         if key == "margin" or (key in FIELDS and FIELDS[key].spec.same):
-            raise UsageError(f"--grid {text}: {key} must be the same in every cell")
+            raise UsageError(f"{origin} {text}: {key} must be the same in every cell")
         if key in axes:
-            raise UsageError(f"--grid {text}: {key} is varied twice")
+            raise UsageError(f"{origin} {text}: {key} is varied twice")
         axes[key] = pieces
     if not axes:
         return ()

@@ -16,6 +16,7 @@ from esper_ab.contracts.trainer import is_command, placeholders
 from esper_ab.contracts.wording import which_setting
 from esper_ab.settings.assignments import Assignment, read_assignment, split_commas
 from esper_ab.settings.flags import of_flags, read_flags
+from esper_ab.settings.flags_alone import said_otherwise
 from esper_ab.settings.foreign_keys import foreign
 from esper_ab.settings.launcher import NOT_GIVEN, AskedLauncher
 from esper_ab.settings.schema import CODE, FIELDS, PARAM, SHORT, TRAINER
@@ -42,6 +43,7 @@ class Request:
     by_task: Mapping[str, Layer] = field(default_factory=dict)  # task, of several -> its own settings, over `weak`
     margins: str = ""  # TASK=SIZE,…
     grid: tuple[str, ...] = ()  # KEY=V1,V2,…
+    grid_origin: str = "--grid"  # for messages
     scores: str = ""  # WORST..TARGET, for all parts or by part
     launcher: AskedLauncher = NOT_GIVEN
 
@@ -94,7 +96,12 @@ def read_request(options: Mapping[str, Any], file: FileSettings = NO_FILE) -> Re
         flags=read_flags(options),
         varied_text=varied_text,
     )
-    return replace(merged_request, grid=tuple(options.get("grid") or ()), scores=options.get("scores") or "")
+    return replace(
+        merged_request,
+        grid=tuple(options.get("grid") or file.grid),
+        grid_origin="--grid" if options.get("grid") else file.grid_origin,
+        scores=options.get("scores") or file.scores,
+    )
 
 
 def _check_vary(options: Mapping[str, Any], file: FileSettings) -> None:
@@ -277,7 +284,7 @@ def _hint(key: str, *, in_group: bool, free: bool) -> str:
     """Return the end of a message about the unknown key `key`: what the user may have meant."""
     if free and "." not in key:
         return f"if it is a setting of your trainer, write {TRAINER}{key}"
-    if hint := foreign(key):
+    if hint := said_otherwise(key) or foreign(key):
         return hint
     if key.startswith(TRAINER):
         return "such keys are settings of your own trainer, but this experiment has none"

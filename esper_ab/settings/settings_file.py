@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -29,12 +30,17 @@ class FileSettings:
     common: tuple[Assignment, ...] = ()
     tables: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # group -> its own settings
     tasks: dict[str, tuple[Assignment, ...]] = field(default_factory=dict)  # task, of several -> its own settings
+    grid: tuple[str, ...] = ()  # KEY=V1,V2,…
+    grid_origin: str = "grid"  # for messages
+    scores: str = ""  # WORST..TARGET, as of --scores
     launcher: AskedLauncher = NOT_GIVEN
     claim: Claim | None = None
 
 
 NO_FILE = FileSettings()
 _CLAIM_SETTINGS = get_args(ClaimSetting)
+_TRAINER = re.compile(r"\s*trainer\s*=")
+_TRAINER_TABLE = re.compile(r"\s*(\[\s*trainer\s*\]|trainer\s*\.)")
 
 
 def read_toml(path: Path) -> FileSettings:
@@ -47,11 +53,17 @@ def read_toml(path: Path) -> FileSettings:
     launcher = tree.pop("launcher", {})
     tables = tree.pop("group", {})
     tasks = tree.pop("tasks", {})
+    grid = tree.pop("grid", [])
+    scores = tree.pop("scores", "")
     claim = None
     if "claim" in tree and tree["claim"] not in _CLAIM_SETTINGS:  # else it is what the plan sets out to show
         claim = read_claim(tree.pop("claim"), path.name)
     if not isinstance(groups, list) or not all(isinstance(name, str) for name in groups):
         raise UsageError(f'{path}: groups must be a list of names, as in ["shaped", "simplified"]')
+    if not isinstance(grid, list) or not all(isinstance(text, str) for text in grid):
+        raise UsageError(f'{path}: grid must be a list of texts, as in ["ppo.lr=1e-4,1e-3"]')
+    if not isinstance(scores, str):
+        raise UsageError(f'{path}: scores must be a text, as in "0..100"')
     _check_tables(tables, f"{path}: every [group.NAME] must be a table")
     _check_tables(tasks, f"{path}: every [tasks.NAME] must be a table")
     return FileSettings(
@@ -60,6 +72,9 @@ def read_toml(path: Path) -> FileSettings:
         common=tuple(_leaves(tree, path, ())),
         tables={name: tuple(_leaves(table, path, ("group", name))) for name, table in tables.items()},
         tasks={name: tuple(_leaves(table, path, ("tasks", name))) for name, table in tasks.items()},
+        grid=tuple(grid),
+        grid_origin=f"{path.name} grid",
+        scores=scores,
         launcher=asked_launcher(launcher, f"{path.name} [launcher]", {"launcher": "name"}),
         claim=claim,
     )
@@ -73,7 +88,12 @@ def settings_sha256(tree: dict[str, Any]) -> str:
 def _load_tables(path: Path) -> dict[str, Any]:
     """Load the file without its [record] table, whose hash of the settings must match; raises UsageError."""
     with toml_errors(path):
-        tree = tomllib.loads(read_regular(path).decode("utf-8-sig"))
+        text = read_regular(path).decode("utf-8-sig")
+        try:
+            tree = tomllib.loads(text)
+        except tomllib.TOMLDecodeError:
+            _refuse_trainer_beside_table(path, text)
+            raise
         record = tree.pop("record", None)  # in an experiment.toml: facts from the time of planning
         sha256 = settings_sha256(tree)
     if record is None:
@@ -89,6 +109,16 @@ def _load_tables(path: Path) -> dict[str, Any]:
             "if you edited a copy on purpose, delete its [record] table"
         )
     return tree
+
+
+def _refuse_trainer_beside_table(path: Path, text: str) -> None:
+    """Raise UsageError if `text`, which is not TOML, sets `trainer` beside a table [trainer], which TOML cannot."""
+    lines = text.splitlines()
+    if any(map(_TRAINER.match, lines)) and any(map(_TRAINER_TABLE.match, lines)):
+        raise UsageError(
+            f"{path}: TOML allows no `trainer = …` beside settings of the trainer (trainer.NAME, [trainer]); name it "
+            "by `train = …`"
+        ) from None
 
 
 def _check_tables(tables: object, complaint: str) -> None:
@@ -108,4 +138,6 @@ def _leaves(tree: dict[str, Any], path: Path, tables_above: tuple[str, ...], pre
         if tables_above:
             table = f"[{'.'.join(tables_above)}] "
         origin = f"{path.name} {table}{name}"
+        if key == "train" and not tables_above:  # as in gate.toml, and beside a table [trainer]
+            key = "trainer"
         yield Assignment(SHORT.get(key, key), value, origin, path.parent, is_text=False)

@@ -138,7 +138,8 @@ def _describe_misfit(field: Field, raw: object, value: object, complaint: str) -
         text = visible_line(value, _SHOWN_CHARS)
         return f"expected at most {max_length} characters, {PRINTABLE_WORDS}, not '{text}'"
     expected = complaint.split(", got")[0].split(" - at")[0].replace("`", "")
-    return f"{expected[0].lower()}{expected[1:]}, not {value!r}"
+    remedy = "; for as many as are needed, set open_ended = true" if field.key == "seeds" and raw == "auto" else ""
+    return f"{expected[0].lower()}{expected[1:]}, not {value!r}{remedy}"
 
 
 def _max_length(bounded_type: Any) -> int | None:
