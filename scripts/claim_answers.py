@@ -137,10 +137,11 @@ def levels(claim: StoredClaim, comparison: dict[str, Any]) -> list[Level]:
 
 def way(claim: StoredClaim, comparison: dict[str, Any]) -> tuple[float, float]:
     """Return the outcomes of random actions and of a good policy, of whose distance the margin is a tenth."""
-    for low, high, task in _WAY.findall(claim.settings["claim"]["margin_reason"]):
-        if not task or task.lower() in str(comparison.get("task", "")).lower():
+    on_task = str(comparison.get("task", ""))  # "": the claim has only one
+    for low, high, name in _WAY.findall(claim.settings["claim"]["margin_reason"]):
+        if not on_task or name.lower() in on_task.lower():
             return float(low), float(high)
-    raise KeyError(f"{claim.name}: no distance for {comparison.get('task')} in margin_reason")
+    raise KeyError(f"{claim.name}: no distance for {on_task} in margin_reason")
 
 
 def spreads(claim: StoredClaim, judged: Judged) -> Iterator[float]:
