@@ -8,7 +8,7 @@ without a maximum, and extended ones, are judged by the anytime-valid t over all
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -87,19 +87,19 @@ def _pooled(
         source="",
         pair_column="replicate",
         rows=collected_runs.runs,
-        facts={"": _joined_facts(experiments, facts)},
+        facts={"": joined_facts(experiments, facts)},
         repeatable=True,
         guardrails=collected_runs.guardrails,
     )
-    answer = judge_looks(plan, observations, take_looks(plan, observations), _rng_seed(experiments))
+    answer = judge_looks(plan, observations, take_looks(plan, observations), bootstrap_seed(experiments))
     (comparison,) = answer.comparisons
     differences = _split(comparison.pairs.differences, collected_runs.sizes)
     return PooledComparison(
         comparison=comparison,
         experiments=len(experiments),
         planned_pairs=collected_runs.planned_pairs,
-        means=tuple(exact_sum(part) / part.size for part in differences if part.size),
-        disagreement=_disagreement(differences),
+        means=means_of(differences),
+        disagreement=disagreement(differences),
     )
 
 
@@ -219,7 +219,7 @@ def _guarded(design: Design, one_sided_bound: float) -> Guardrails | UnsetType:
     return Guardrails(items=design.guards.items, nominal_p=(one_sided_bound,))
 
 
-def _joined_facts(experiments: Sequence[JoinedExperiment], facts: Sequence[Facts]) -> Facts:
+def joined_facts(experiments: Sequence[JoinedExperiment], facts: Sequence[Facts]) -> Facts:
     """Return the facts that hold for all experiments, and the findings of each with its name."""
     findings = []
     same_settings = []
@@ -258,7 +258,12 @@ def _split(differences: Floats, sizes: Sequence[int]) -> list[Floats]:
     return [differences[end - size : end] for end, size in zip(ends, sizes, strict=True)]
 
 
-def _disagreement(parts: Sequence[Floats]) -> float | None:
+def means_of(parts: Sequence[Floats]) -> tuple[float, ...]:
+    """Return the mean of each part that has a difference."""
+    return tuple(exact_sum(part) / part.size for part in parts if part.size)
+
+
+def disagreement(parts: Sequence[Floats]) -> float | None:
     """Return the p of equal means in all parts by one-way analysis of variance; None if nothing varies within them."""
     parts = [part for part in parts if part.size]
     total = sum(part.size for part in parts)
@@ -274,11 +279,11 @@ def _disagreement(parts: Sequence[Floats]) -> float | None:
     return float(f_sf(squares_of_means / (len(parts) - 1) / error_variance, len(parts) - 1, df))
 
 
-def _rng_seed(experiments: Sequence[JoinedExperiment]) -> int:
+def bootstrap_seed(experiments: Iterable[JoinedExperiment]) -> int:
     """Return the seed of the bootstraps, which the plans' digests and rng seeds determine."""
     return int(hashlib.sha256("".join(_identities(experiments)).encode()).hexdigest()[:32], 16)
 
 
-def _identities(experiments: Sequence[JoinedExperiment]) -> Iterator[str]:
+def _identities(experiments: Iterable[JoinedExperiment]) -> Iterator[str]:
     for item in experiments:
         yield f"{item.history.plan.digest} {item.history.plan.experiment.rng_seed}\n"

@@ -17,11 +17,13 @@ import msgspec
 from esper_ab.api.arguments import path_of
 from esper_ab.contracts.errors import UsageError
 from esper_ab.readers.compared import read_sources
+from esper_ab.readers.joint_directory import is_joint
 from esper_ab.readers.same_question import on_other_seeds, same_question
+from esper_ab.readers.same_question_over_tasks import read_over_tasks, same_question_over_tasks
 from esper_ab.report.confirmation import confirmations
 from esper_ab.report.replications import replications_json, replications_report
 from esper_ab.report.text import render_text
-from esper_ab.report.together import Together, together
+from esper_ab.report.together import Together, together, together_over_tasks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,10 +49,13 @@ class ComparedExperiments:
         return self.answer.question.declared
 
     @property
-    def verdicts(self) -> dict[tuple[str, str], str]:
-        """The pooled verdict by (a, b); {} if the experiments are not pooled."""
+    def verdicts(self) -> dict[tuple[str, str, str], str]:
+        """The pooled verdict by (a, b, task), where experiments are pooled.
+
+        The task is "" if the experiments have one, and "mean over tasks" for the mean over several.
+        """
         return {
-            item.contrast.groups: str(item.pooled.comparison.verdict)
+            (*item.contrast.groups, item.contrast.task): str(item.pooled.comparison.verdict)
             for item in self.answer.contrasts
             if item.pooled is not None
         }
@@ -68,12 +73,15 @@ class ComparedExperiments:
 
 
 def compare_experiments(paths: Sequence[str | Path]) -> ComparedExperiments:
-    """Join experiments of one question on different rng seeds, as `esper-ab compare` does.
+    """Join experiments of one question, on one task or on several, on different rng seeds, as `esper-ab compare` does.
 
     Raises UsageError, with a line per reason, if their questions differ or all have the same rng seed.
     """
     listed_paths = [paths] if isinstance(paths, str | Path) else paths
-    sources = read_sources([path_of("paths", path) for path in listed_paths])
+    folders = [path_of("paths", path) for path in listed_paths]
+    if any(is_joint(folder) for folder in folders):
+        return ComparedExperiments(answer=together_over_tasks(same_question_over_tasks(read_over_tasks(folders))))
+    sources = read_sources(folders)
     if not on_other_seeds(sources):
         raise UsageError("these experiments have one rng seed, so their seeds form pairs: use `esper-ab compare`")
     return ComparedExperiments(answer=together(same_question(sources)))

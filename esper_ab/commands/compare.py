@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +13,19 @@ from esper_ab.commands._external import external_options, printed, status_of
 from esper_ab.commands._parameters import PATH, json_flag, valued
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import typeable
+from esper_ab.readers.joint_directory import is_joint
 
 if TYPE_CHECKING:
-    from esper_ab.readers.agreement import Source
-    from esper_ab.verdict.comparison import Comparison
+    from esper_ab.report.together import Together
 
 
 @command_with(
     "esper-ab compare experiments/ONE experiments/OTHER",
     "esper-ab compare experiments/ONE experiments/OTHER --json",
 )
-@click.argument("folders", metavar="EXPERIMENT EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory())
+@click.argument(
+    "folders", metavar="EXPERIMENT EXPERIMENT…", nargs=-1, required=True, type=ExperimentDirectory(joint=True)
+)
 @external_options("control", "alpha", "scores", "figure")
 @valued("--page", "FILE.html", "With different rng seeds: write the answer as a page; replaces a file.", type=PATH)
 @external_options("verbose")
@@ -48,18 +49,25 @@ def command(
 
     With different rng seeds, they must have the same groups, task and outcome. Those of one plan are pooled as one
     larger experiment; those of different plans stand side by side, from three on with their random-effects mean.
+    Experiments over the same tasks are compared on each of them and on their mean.
     """
     # Imported here, so that --help needs no scipy.
     from esper_ab.api.external import with_scores
     from esper_ab.readers.compared import compare_sources, read_sources
-    from esper_ab.readers.same_question import on_other_seeds
+    from esper_ab.readers.same_question import on_other_seeds, same_question
+    from esper_ab.readers.same_question_over_tasks import read_over_tasks, same_question_over_tasks
     from esper_ab.readers.scales import read_by_task
+    from esper_ab.report.together import together, together_over_tasks
     from esper_ab.verdict.analysis_plan import Rule
 
+    if any(is_joint(folder) for folder in folders):
+        question = same_question_over_tasks(read_over_tasks(folders))
+        _refuse(context, "control", "alpha", "scores")
+        return _show_together(together_over_tasks(question), page=page, **output)
     sources = read_sources(folders)
     if on_other_seeds(sources):
         _refuse(context, "control", "alpha", "scores")
-        return _show_together(sources, page=page, **output)
+        return _show_together(together(same_question(sources)), page=page, **output)
     if page is not None:
         raise UsageError("--page is for experiments with different rng seeds; these have one, so use --figure FILE.svg")
     verdicts = compare_sources(sources, Rule(control=control, alpha=alpha))
@@ -77,16 +85,11 @@ def _refuse(context: click.Context, *names: str) -> None:
             )
 
 
-def _show_together(
-    sources: Sequence[Source], *, figure: Path | None, page: Path | None, json: bool, verbose: bool
-) -> int:
+def _show_together(answer: Together, *, figure: Path | None, page: Path | None, json: bool, verbose: bool) -> int:
     """Print what experiments of one question say together, as JSON or text, and return the exit status."""
-    from esper_ab.readers.same_question import same_question  # with scipy
-    from esper_ab.report.replications import replications_json, replications_report
+    from esper_ab.report.replications import replications_json, replications_report  # with scipy
     from esper_ab.report.text import render_text
-    from esper_ab.report.together import together
 
-    answer = together(same_question(sources))
     if figure is not None:
         from esper_ab.report.figures.external import write_figure  # with matplotlib
         from esper_ab.report.figures.forest import forest_figure  # likewise
@@ -101,7 +104,4 @@ def _show_together(
         click.echo(replications_json(answer))
     else:
         click.echo(typeable(render_text(replications_report(answer), in_full=verbose)), nl=False)
-    comparisons: list[Comparison] = []
-    for _, item in answer.experiments:
-        comparisons += item.comparisons
-    return status_of(comparisons)
+    return status_of(comparison for item in answer.experiments for comparison in item.comparisons)

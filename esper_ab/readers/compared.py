@@ -40,6 +40,12 @@ class _Condition:
 
 def read_sources(folders: Sequence[Path]) -> list[Source]:
     """Load the journals of several experiment directories. Raises UsageError if there are not at least two of them."""
+    refuse_few(folders)
+    return [(str(folder), load(folder).history) for folder in folders]
+
+
+def refuse_few(folders: Sequence[Path]) -> None:
+    """Raise UsageError if there are not at least two experiment directories, or if one comes twice."""
     if len(folders) < 2:
         report = shell_command("report", folders[0])
         raise UsageError(f"compare needs at least two experiment directories; `{report}` reports on one")
@@ -47,7 +53,6 @@ def read_sources(folders: Sequence[Path]) -> list[Source]:
     for folder in folders:
         if (first_folder := seen_folders.setdefault(folder.resolve(), folder)) is not folder:
             raise UsageError(f"{first_folder} and {folder} are the same experiment directory")
-    return [(str(folder), load(folder).history) for folder in folders]
 
 
 def compare_sources(sources: Sequence[Source], rule: Rule) -> Answer:

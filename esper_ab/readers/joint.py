@@ -80,30 +80,58 @@ class PartNow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JointResult:
-    """The answer over all parts of a joint experiment."""
+class LoadedParts:
+    """A joint experiment and the journals of its parts."""
 
-    name: str
+    directory: Path
+    joint_experiment: Joint
+    plan: AnalysisPlan  # of all parts together
     parts: tuple[PartNow, ...]
-    judged: Answer
-    findings: tuple[tuple[str, Finding], ...]  # (part, finding), of every part's audit
+    histories: Mapping[str, History]  # by part, as far as they have begun
+
+    @property
+    def rng_seed(self) -> int:
+        """The rng seed, which all parts have in common; one of them has begun."""
+        return next(iter(self.histories.values())).plan.experiment.rng_seed
+
+    @property
+    def ended(self) -> bool:
+        """True if every part has ended, whether or not runs were lost."""
+        return all(part_state.state == "finished" for part_state in self.parts)
 
     @property
     def complete(self) -> bool:
         """True if every part has ended and all of its runs are complete."""
-        return all(
-            part_state.state == "finished" and part_state.runs == part_state.of_runs for part_state in self.parts
-        )
+        return self.ended and all(part_state.runs == part_state.of_runs for part_state in self.parts)
 
 
-def judge_directory(
-    directory: Path, joint_experiment: Joint, plan: AnalysisPlan, rng_seed: int | None = None
-) -> JointResult:
-    """Judge the recorded runs of the parts below `directory`; a part without a journal has no runs yet.
+@dataclass(frozen=True, kw_only=True)
+class JointResult:
+    """The answer over all parts of a joint experiment."""
 
-    `rng_seed`: the seed of the bootstraps; if None, the seed is derived from the plan's digest.
-    """
-    histories = dict[str, tuple[Path, History]]()  # by task
+    loaded_parts: LoadedParts
+    judged: Answer
+    findings: tuple[tuple[str, Finding], ...]  # (part, finding), of every part's audit
+
+    @property
+    def name(self) -> str:
+        """The name of the directory."""
+        return self.loaded_parts.directory.name
+
+    @property
+    def parts(self) -> tuple[PartNow, ...]:
+        """The progress of every part."""
+        return self.loaded_parts.parts
+
+    @property
+    def complete(self) -> bool:
+        """True if every part has ended and all of its runs are complete."""
+        return self.loaded_parts.complete
+
+
+def load_parts(directory: Path, joint_experiment: Joint, plan: AnalysisPlan) -> LoadedParts:
+    """Load the journals of the parts below `directory`; a part without a journal has no runs yet."""
+    histories = dict[str, History]()
     parts = list[PartNow]()
     planned_runs = len(plan.groups) * len(plan.replicates)
     for part in joint_experiment.parts:
@@ -112,14 +140,34 @@ def judge_directory(
         done_runs = 0
         if begun(folder):
             loaded_journal = load(folder)
-            histories[part.name] = folder, loaded_journal.history
+            histories[part.name] = loaded_journal.history
             state = state_of(loaded_journal.history, held=loaded_journal.held)
             runs = [run for run in loaded_journal.history.runs.values() if str(run.ref.replicate) in plan.replicates]
             done_runs = sum(run.evaluation is not None for run in runs)
         parts.append(PartNow(part=part, state=state, runs=done_runs, of_runs=planned_runs))
-    observations = observe_parts(str(directory), histories, plan.scales)
-    joint_answer = with_profiles(judge(plan, observations, rng_seed=rng_seed), joint_experiment.scores)
+    return LoadedParts(
+        directory=directory, joint_experiment=joint_experiment, plan=plan, parts=tuple(parts), histories=histories
+    )
+
+
+def judge_parts(loaded_parts: LoadedParts, rng_seed: int | None = None) -> JointResult:
+    """Judge the recorded runs of all parts.
+
+    `rng_seed`: the seed of the bootstraps; if None, the seed is derived from the plan's digest.
+    """
+    folders = {part.name: loaded_parts.directory / part.folder for part in loaded_parts.joint_experiment.parts}
+    histories = {task: (folders[task], history) for task, history in loaded_parts.histories.items()}
+    plan = loaded_parts.plan
+    observations = observe_parts(str(loaded_parts.directory), histories, plan.scales)
+    joint_answer = with_profiles(judge(plan, observations, rng_seed=rng_seed), loaded_parts.joint_experiment.scores)
     findings: list[tuple[str, Finding]] = []
     for name, facts in (observations.facts or {}).items():
         findings += [(name, finding) for finding in facts.findings]
-    return JointResult(name=directory.name, parts=tuple(parts), judged=joint_answer, findings=tuple(findings))
+    return JointResult(loaded_parts=loaded_parts, judged=joint_answer, findings=tuple(findings))
+
+
+def judge_directory(
+    directory: Path, joint_experiment: Joint, plan: AnalysisPlan, rng_seed: int | None = None
+) -> JointResult:
+    """Load and judge the parts below `directory`, as `load_parts` and `judge_parts` do."""
+    return judge_parts(load_parts(directory, joint_experiment, plan), rng_seed)

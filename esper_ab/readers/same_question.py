@@ -7,7 +7,7 @@ which count once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -28,15 +28,21 @@ _DIFFERENT = "these experiments ask different questions, so nothing joins them; 
 
 
 @dataclass(frozen=True, kw_only=True)
-class SameQuestion:
-    """Experiments that ask the same question, each with its own rng seed."""
+class Relation:
+    """How experiments that ask the same question are related."""
 
-    experiments: tuple[JoinedExperiment, ...]
     one_plan: bool  # they differ in nothing but the rng seed, code and versions
     declared: bool  # the newest plan names all others as those with which it is pooled, and no further ones
     missing: tuple[str, ...]  # experiments that a plan names as pooled with it, but that were not given
     repeated: tuple[str, ...]  # a sentence for each experiment that repeats the runs of another, and so is left out
     differs: tuple[str, ...]  # a line for each fact that differs besides the rng seed
+
+
+@dataclass(frozen=True, kw_only=True)
+class SameQuestion(Relation):
+    """Experiments that ask the same question, each with its own rng seed."""
+
+    experiments: tuple[JoinedExperiment, ...]
 
     @property
     def contrasts(self) -> tuple[Contrast, ...]:
@@ -61,43 +67,54 @@ def same_question(sources: Sequence[Source]) -> SameQuestion:
     The sources have at least two rng seeds. They are called by the names of their folders, or by their paths if two
     folders have one name.
     """
-    sources = _called_by_folder(sources)
-    lines = tuple(_different_questions(sources))
-    if lines:
-        raise UsageError("\n  ".join((_DIFFERENT, *lines)))
-    kept_sources, repetitions = _drop_repeats(sources)
-    if _replication_comes_first(kept_sources):
-        kept_sources.sort(key=lambda source: len(source[1].plan.earlier))
-    first_history = kept_sources[0][1]
+    names = called_by_folder([name for name, _ in sources])
+    sources = [(name, history) for name, (_, history) in zip(names, sources, strict=True)]
+    refuse_different(different_questions(sources))
+    kept, repetitions = in_order(
+        [Repeatable(name=name, rng_seed=_rng_seed(history), histories=(history,)) for name, history in sources]
+    )
+    by_name = dict(sources)
+    return joined([(name, by_name[name]) for name in kept], repetitions)
+
+
+def refuse_different(lines: Iterable[str]) -> None:
+    """Raise UsageError if there is a line on a difference of questions."""
+    listed_lines = tuple(lines)
+    if listed_lines:
+        raise UsageError("\n  ".join((_DIFFERENT, *listed_lines)))
+
+
+def joined(sources: Sequence[Source], repetitions: tuple[str, ...] = ()) -> SameQuestion:
+    """Return what sources of one question, each with its own rng seed, have in common; the first one names groups."""
+    first_history = sources[0][1]
     experiments = tuple(
         JoinedExperiment(name=name, history=history, names=_map_names(first_history, history))
-        for name, history in kept_sources
+        for name, history in sources
     )
     rules = [fixed_rule(item.history.plan, item.names) for item in experiments]
     one_plan = all(rule == rules[0] for rule in rules)
-    missing_names = _find_missing(kept_sources)
+    missing_names = _find_missing(sources)
     return SameQuestion(
         experiments=experiments,
         one_plan=one_plan,
-        declared=one_plan and not missing_names and _is_declared(kept_sources),
+        declared=one_plan and not missing_names and _is_declared(sources),
         missing=missing_names,
         repeated=repetitions,
-        differs=(*_differing_rules(kept_sources), *_differing_facts(kept_sources)),
+        differs=(*_differing_rules(sources), *_differing_facts(sources)),
     )
 
 
-def _called_by_folder(sources: Sequence[Source]) -> Sequence[Source]:
-    names = [name.rstrip("/").rpartition("/")[2] for name, _ in sources]
-    if len(set(names)) < len(names):
-        return sources
-    return [(name, history) for name, (_, history) in zip(names, sources, strict=True)]
+def called_by_folder(paths: Sequence[str]) -> Sequence[str]:
+    """Return the names of the folders, or their paths if two folders have one name."""
+    names = [path.rstrip("/").rpartition("/")[2] for path in paths]
+    return paths if len(set(names)) < len(names) else names
 
 
-def _different_questions(sources: Sequence[Source]) -> Iterator[str]:
+def different_questions(sources: Sequence[Source]) -> Iterator[str]:
     """Yield a line for each part of the question that differs."""
     questions = {name: _question(history) for name, history in sources}
     for key in next(iter(questions.values())):
-        line = _line(key, {name: question[key] for name, question in questions.items()})
+        line = line_of(key, {name: question[key] for name, question in questions.items()})
         if line:
             yield line
     yield from _different_groups(sources)
@@ -105,7 +122,7 @@ def _different_questions(sources: Sequence[Source]) -> Iterator[str]:
     yield from (line for line in differing(sources) if line.startswith("source of "))
 
 
-def _line(key: str, values: Mapping[str, str]) -> str:
+def line_of(key: str, values: Mapping[str, str]) -> str:
     """Return a line that names the sources of each value, by source; "" if all are equal."""
     holders: dict[str, list[str]] = {}
     for name, value in values.items():
@@ -147,13 +164,13 @@ def _different_groups(sources: Sequence[Source]) -> Iterator[str]:
     if len({_settings_of_groups(history) for _, history in sources}) == 1:
         return
     names = {name: ", ".join(sorted(history.groups)) for name, history in sources}
-    if line := _line("groups", names):
+    if line := line_of("groups", names):
         yield line
         return
     for group in sources[0][1].groups:
         tables = {name: flat(_group(history, group)) for name, history in sources}
         for key in next(iter(tables.values())):
-            if line := _line(f"{key} of {group}", {name: table[key] for name, table in tables.items()}):
+            if line := line_of(f"{key} of {group}", {name: table[key] for name, table in tables.items()}):
                 yield line
 
 
@@ -166,36 +183,55 @@ def _settings_of_groups(history: History) -> tuple[bytes, ...]:
     return tuple(sorted(msgspec.json.encode(group.settings) for group in history.plan.experiment.groups))
 
 
-def _drop_repeats(sources: Sequence[Source]) -> tuple[list[Source], tuple[str, ...]]:
-    """Keep one source per rng seed, the one with most finished runs; say which others repeat its runs."""
-    by_seed: dict[int, list[Source]] = {}
-    for source in sources:
-        by_seed.setdefault(source[1].plan.experiment.rng_seed, []).append(source)
-    kept_sources = []
+@dataclass(frozen=True, kw_only=True)
+class Repeatable:
+    """An experiment that may repeat the runs of another, or replicate it."""
+
+    name: str
+    rng_seed: int
+    histories: tuple[History, ...]  # of each of its tasks
+
+
+def in_order(experiments: Sequence[Repeatable]) -> tuple[list[str], tuple[str, ...]]:
+    """Return the names of those that count, replications after what they replicate, and a line on each of the others.
+
+    Of experiments with one rng seed, the one with most finished runs counts.
+    """
+    by_seed: dict[int, list[Repeatable]] = {}
+    for item in experiments:
+        by_seed.setdefault(item.rng_seed, []).append(item)
+    kept = []
     sentences = []
     for rng_seed, repeats in by_seed.items():
-        best = max(repeats, key=lambda source: _finished_runs(source[1]))
-        kept_sources.append(best)
-        others = [name for name, history in repeats if history is not best[1]]
+        best = max(repeats, key=_finished_runs)
+        kept.append(best)
+        others = [item.name for item in repeats if item is not best]
         if others:
             verb = "repeats" if len(others) == 1 else "repeat"
             sentences.append(
-                f"{listed(others)} {verb} the runs of {best[0]}, with the same rng seed ({rng_seed}): counted once."
+                f"{listed(others)} {verb} the runs of {best.name}, with the same rng seed ({rng_seed}): counted once."
             )
-    return kept_sources, tuple(sentences)
+    if _replication_comes_first([item.histories[0] for item in kept]):
+        kept.sort(key=lambda item: len(item.histories[0].plan.earlier))
+    return [item.name for item in kept], tuple(sentences)
 
 
-def _replication_comes_first(sources: Sequence[Source]) -> bool:
+def _replication_comes_first(histories: Sequence[History]) -> bool:
     """True if an experiment is named before one that it replicates."""
-    digests = [history.plan.digest for _, history in sources]
-    for place, (_, history) in enumerate(sources):
+    digests = [history.plan.digest for history in histories]
+    for place, history in enumerate(histories):
         if any(earlier.digest in digests[place + 1 :] for earlier in history.plan.earlier):
             return True
     return False
 
 
-def _finished_runs(history: History) -> int:
-    return sum(run.evaluation is not None for run in history.runs.values())
+def _finished_runs(experiment: Repeatable) -> int:
+    runs = [run for history in experiment.histories for run in history.runs.values()]
+    return sum(run.evaluation is not None for run in runs)
+
+
+def _rng_seed(history: History) -> int:
+    return history.plan.experiment.rng_seed
 
 
 def _map_names(first_history: History, history: History) -> dict[str, str]:
@@ -224,9 +260,9 @@ def _differing_rules(sources: Sequence[Source]) -> Iterator[str]:
     Plans with equal settings may still differ in the rule, as those of different versions do.
     """
     tables = {name: _settings(history.plan.experiment) for name, history in sources}
-    lines = [_line(key, {name: table[key] for name, table in tables.items()}) for key in next(iter(tables.values()))]
+    lines = [line_of(key, {name: table[key] for name, table in tables.items()}) for key in next(iter(tables.values()))]
     if not any(lines):
-        lines = [_line("rule", {name: rule(history.plan.design) for name, history in sources})]
+        lines = [line_of("rule", {name: rule(history.plan.design) for name, history in sources})]
     yield from filter(None, lines)
 
 
@@ -240,7 +276,7 @@ def _settings(experiment: ResolvedExperiment) -> dict[str, str]:
 
 def _differing_facts(sources: Sequence[Source]) -> Iterator[str]:
     """Yield a line for each other arithmetic, code or package version."""
-    line = _line("source of the trainer", {name: trainer_source(history.plan) for name, history in sources})
+    line = line_of("source of the trainer", {name: trainer_source(history.plan) for name, history in sources})
     if line:
         yield line
     for line in differing(sources):

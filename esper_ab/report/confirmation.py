@@ -8,6 +8,7 @@ from esper_ab.contracts.wording import counted, listed, n_pairs
 from esper_ab.report.together import ContrastTogether, ExperimentEffect, Together
 from esper_ab.stats.text import percent
 from esper_ab.verdict.comparison import Comparison
+from esper_ab.verdict.scale import MEAN
 from esper_ab.verdict.sentences import span
 from esper_ab.verdict.verdict import Verdict
 
@@ -37,7 +38,15 @@ def _sentence(answer: Together, item: ContrastTogether) -> str:
         relation = _confirmed(answer, item, claimed, later_effects)
     else:
         relation = _undecided_at_first(answer, item, later_effects)
-    return f"{relation}; {_numbers(answer, item)}."
+    return f"{_on_task(item)}{relation}; {_numbers(answer, item)}."
+
+
+def _on_task(item: ContrastTogether) -> str:
+    """Name the task, or the mean over tasks, if there are several."""
+    task = item.contrast.task
+    if not task:
+        return ""
+    return f"{MEAN.capitalize() if task == MEAN else task}: "
 
 
 def _confirmed(

@@ -123,7 +123,7 @@ def remarks(result: Answer) -> list[Paragraphs]:
 
 def tables(result: Answer) -> list[Table]:
     """Return all tables except the verdicts, in reading order."""
-    all_tables = [_groups(result)]
+    all_tables = [groups_table(result)]
     if result.profiles:
         all_tables.append(_profiles(result))
     if result.improvements:
@@ -211,6 +211,11 @@ def tasks_of(result: Answer) -> list[str]:
     return list(dict.fromkeys(item.question.task for item in result.comparisons))
 
 
+def mean_first(result: Answer) -> list[str]:
+    """Return the mean over tasks, then the tasks in order."""
+    return sorted(tasks_of(result), key=lambda task: task != MEAN)
+
+
 def compared_in(result: Answer, task: str) -> list[Comparison]:
     """Return the comparisons in one task."""
     return [item for item in result.comparisons if item.question.task == task]
@@ -251,7 +256,7 @@ def _values(result: Answer, group: str, task: str) -> list[float]:
     return list(result.observations.rows.outcomes(group, task).tolist())
 
 
-def _groups(result: Answer) -> Table:
+def groups_table(result: Answer) -> Table:
     """Build the table of every group's outcomes."""
     rows = list[tuple[str, ...]]()
     counted_rows = f"{result.comparisons[0].question.row}s" if result.comparisons else "runs"

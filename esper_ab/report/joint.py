@@ -15,7 +15,7 @@ from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.readers.joint import JointResult
 from esper_ab.report.content import against
 from esper_ab.report.document import Document, Figures, Links, Paragraphs, Section, State
-from esper_ab.report.external import departures, external_document, heading, remarks, tables, tasks_of, verdicts
+from esper_ab.report.external import departures, external_document, heading, mean_first, remarks, tables, verdicts
 from esper_ab.report.figures.drawing import Drawing
 from esper_ab.report.figures.external import external_figure
 from esper_ab.report.page import render_page
@@ -26,6 +26,7 @@ from esper_ab.verdict.rule_sentence import rule_sentence
 from esper_ab.verdict.scale import MEAN
 
 SCHEMA = 2
+COMPLETE = State("finished", "Finished: all runs of all parts are evaluated.")
 
 
 def write_joint_report(directory: Path, result: JointResult) -> Document:
@@ -45,16 +46,15 @@ def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
         (part_state.part.name, f"{part_state.part.folder}/{PAGE}", part_state.state) for part_state in result.parts
     )
     parts = ", ".join(part_state.part.name for part_state in result.parts)
-    mean_first = sorted(tasks_of(joint_answer), key=lambda task: task != MEAN)
     return Document(
         title=f"{against(joint_answer.design.groups)} on {parts}",
         name=result.name,
-        state=_state(result),
+        state=state_over_parts(result),
         rest=shell_command("report", place, "--verbose"),
         footer=f"Judged by the plan with the sha256 {joint_answer.plan}. "
         "Every number follows from the parts' journals.",
         nodes=(
-            *(verdicts(joint_answer, task) for task in mean_first),
+            *(verdicts(joint_answer, task) for task in mean_first(joint_answer)),
             Figures(partial(_drawings, result)),
             departures(joint_answer),
             Paragraphs((rule,)),
@@ -67,7 +67,7 @@ def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
 
 def render_joint_brief(result: JointResult, page: Path) -> str:
     """Render the brief version: the verdict on the mean, one line per part, and the path of the report."""
-    lines = [*warned(_state(result)), written(verdicts(result.judged, MEAN))]
+    lines = [*warned(state_over_parts(result)), written(verdicts(result.judged, MEAN))]
     for comparison in result.judged.comparisons:
         if comparison.question.task != MEAN:
             headline, *caveats = comparison.answer
@@ -102,7 +102,7 @@ def render_joint_json(result: JointResult) -> str:
     return indented(document).decode() + "\n"
 
 
-def _state(result: JointResult) -> State | None:
+def state_over_parts(result: JointResult) -> State | None:
     """Return the warning about an incomplete result; None if the result is complete."""
     if result.complete:
         return None

@@ -13,14 +13,17 @@ from esper_ab.contracts.wording import counted, listed, n_pairs
 from esper_ab.report.confirmation import confirmations
 from esper_ab.report.content import Content, against
 from esper_ab.report.document import Document, Figures, Node, Paragraphs, Section, Verdicts
+from esper_ab.report.external import groups_table, heading, mean_first
+from esper_ab.report.external import verdicts as verdicts_on
 from esper_ab.report.tables.comparison import cards_of
 from esper_ab.report.tables.groups import results_table
 from esper_ab.report.tables.table import NONE, Table, number, signed, span
-from esper_ab.report.together import ContrastTogether, Together
+from esper_ab.report.together import ContrastTogether, ExperimentAlone, Together
 from esper_ab.report.verdict_json import comparison_json, indented
 from esper_ab.report.verdicts import verdicts
 from esper_ab.stats.random_effects import LEAST_EXPERIMENTS, RandomEffects
 from esper_ab.stats.text import p_text, percent
+from esper_ab.verdict.comparison import Comparison
 
 SCHEMA = 2
 _UNPLANNED = (
@@ -37,13 +40,11 @@ def replications_report(answer: Together) -> Document:
         nodes += _pooled_verdicts(answer)
     nodes += [_effects_table(answer, item) for item in answer.contrasts]
     nodes.append(Section((Figures(partial(_drawings, answer)),)))
-    tables = []
-    for name, content in answer.experiments:
-        nodes += _verdicts(name, content)
-        tables.append(replace(results_table(content), title=f"Outcome by group of {name}"))
+    for item in answer.experiments:
+        nodes += _verdicts(item)
     nodes.append(Paragraphs(answer.question.differs, "Differs besides the rng seed", "caveat"))
-    nodes.append(Section(tuple(tables)))
-    title = f"{against(answer.experiments[0][1].groups)} in {answer.names}"
+    nodes.append(Section(tuple(map(_outcomes, answer.experiments))))
+    title = f"{against(answer.experiments[0].groups)} in {answer.names}"
     return Document(title=title, rest="the same command with -v", nodes=tuple(nodes))
 
 
@@ -54,7 +55,7 @@ def replications_json(answer: Together) -> str:
         "sentences": confirmations(answer),
         "planned": answer.question.declared,
         "together": list(map(_contrast_json, answer.contrasts)),
-        "replications": [_replication(name, content) for name, content in answer.experiments],
+        "replications": list(map(_replication, answer.experiments)),
         "repeated": answer.question.repeated,
         "differs": answer.question.differs,
     }
@@ -63,8 +64,15 @@ def replications_json(answer: Together) -> str:
 
 def _introduction(answer: Together) -> str:
     """Say what kind of experiments these are, and how they are combined."""
-    rng_seeds = listed([str(content.experiment.rng_seed) for _, content in answer.experiments])
-    start = f"The same groups with different rng seeds ({rng_seeds}), which share no randomness."
+    rng_seeds = listed([str(item.rng_seed) for item in answer.experiments])
+    tasks_words = " on the same tasks" if answer.over_tasks else ""
+    start = f"The same groups{tasks_words} with different rng seeds ({rng_seeds}), which share no randomness."
+    if answer.pooled and not answer.question.one_plan:
+        pooled_tasks = listed(list(dict.fromkeys(item.contrast.task for item in answer.contrasts if item.pooled)))
+        return (
+            f"{start} Their plans are the same on {pooled_tasks}, so there they are pooled, each task by itself; "
+            "elsewhere, and so on the mean over tasks, they differ and are set side by side."
+        )
     if answer.pooled:
         return f"{start} Their plan is the same, so they are pooled as one larger experiment."
     if answer.question.one_plan:
@@ -98,32 +106,44 @@ def _reasons(answer: Together) -> Iterator[str]:
             )
 
 
-def _pooled_verdicts(answer: Together) -> list[Node]:
-    """Return the pooled verdicts, with what was paid for the looks already taken."""
-    comparisons = [item.pooled.comparison for item in answer.contrasts if item.pooled is not None]
+def _pooled_verdicts(answer: Together) -> Iterator[Node]:
+    """Yield the pooled verdicts, task by task, and what was paid for the looks already taken."""
+    by_task: dict[str, list[Comparison]] = {}
+    for item in answer.contrasts:
+        if item.pooled is not None:
+            by_task.setdefault(item.contrast.task, []).append(item.pooled.comparison)
     mark = "exploratory " if answer.exploratory else ""
-    cards, shared_warnings = cards_of(comparisons, mark)
-    pairs = max(len(comparison.pairs) for comparison in comparisons)
-    place = f"{counted(len(answer.experiments), 'experiment')} together, {n_pairs(pairs)}"
-    first_content = answer.experiments[0][1]
-    rule = Paragraphs((_rule(answer, first_content.design.alpha),), "Rule of the pooled answer")
-    return [Verdicts(cards, verdicts(first_content).scope, shared_warnings, place), rule]
+    for task, comparisons in by_task.items():
+        cards, shared_warnings = cards_of(comparisons, mark)
+        pairs = max(len(comparison.pairs) for comparison in comparisons)
+        place = f"{counted(len(answer.experiments), 'experiment')} together, {n_pairs(pairs)}"
+        if task:
+            place = f"{heading(task)}: {place}"
+        yield Verdicts(cards, comparisons[0].question.scope, shared_warnings, place)
+    yield Paragraphs((_rule(answer),), "Rule of the pooled answer")
 
 
-def _rule(answer: Together, alpha: float) -> str:
+def _rule(answer: Together) -> str:
     """Say how the pooled answer was reached."""
-    pooled = next(item.pooled for item in answer.contrasts if item.pooled is not None)
+    pooled_items = [(item.contrast, item.pooled) for item in answer.contrasts if item.pooled is not None]
+    first_contrast, pooled = pooled_items[0]
     design = pooled.comparison.design
     if design.anytime_after is not None:
         return f"The anytime-valid t over all pairs, at an e-value of {design.evidence:g}."
-    count = len(answer.contrasts)
+    count = sum(contrast.task == first_contrast.task for contrast, _ in pooled_items)
+    whole = f"alpha {answer.experiments[0].alpha:g}"
     share = design.alpha * count
     each_words = f", {design.alpha:.2g} for each of {count} comparisons" if count > 1 else ""
+    if answer.over_tasks and answer.question.one_plan:
+        share = design.alpha
+        each_words = f", which the {len(pooled_items)} comparisons on tasks and on their mean share, as in each launch"
+    elif answer.over_tasks:
+        whole = "the part of alpha that a task has by itself"
     sentences = [
-        f"One look at all pairs. {counted(pooled.experiments, 'experiment')} get {share:.3g} of alpha {alpha:g}"
+        f"One look at all pairs. {counted(pooled.experiments, 'experiment')} get {share:.3g} of {whole}"
         f"{each_words}: each further experiment halves it, so the number of experiments may depend on results."
     ]
-    saved_pairs = max(item.pooled.saved_pairs for item in answer.contrasts if item.pooled is not None)
+    saved_pairs = max(item.saved_pairs for _, item in pooled_items)
     if saved_pairs:
         sentences.append(
             f"The standard error counts the {n_pairs(saved_pairs)} that early stops saved, because a stop favours "
@@ -154,8 +174,9 @@ def _effects_table(answer: Together, item: ContrastTogether) -> Table:
         rows.append(("random-effects mean", "", "", signed(item.mean.mean, design.digits), interval))
         note = _heterogeneity(item.mean, design.outcome.apart)
     unit = f", {design.outcome.apart}" if design.outcome.apart else ""
+    task_words = f" ({item.contrast.task})" if item.contrast.task else ""
     return Table(
-        f"{item.contrast.a} - {item.contrast.b} in every experiment",
+        f"{item.contrast.a} - {item.contrast.b} in every experiment{task_words}",
         ("experiment", "verdict", "pairs", f"effect{unit}", "interval"),
         tuple(rows),
         note=note,
@@ -194,6 +215,7 @@ def _contrast_json(item: ContrastTogether) -> dict[str, Any]:
             "comparison": comparison_json(item.pooled.comparison),
         }
     return {
+        "task": item.contrast.task,
         "a": item.contrast.a,
         "b": item.contrast.b,
         "effects": [
@@ -212,19 +234,33 @@ def _contrast_json(item: ContrastTogether) -> dict[str, Any]:
     }
 
 
-def _replication(name: str, content: Content) -> dict[str, Any]:
+def _replication(item: ExperimentAlone) -> dict[str, Any]:
     return {
-        "experiment": name,
-        "rng_seed": content.experiment.rng_seed,
-        "replicates": content.history.replicates,
-        "state": content.state.word,
-        "comparisons": list(map(comparison_json, content.comparisons)),
+        "experiment": item.name,
+        "rng_seed": item.rng_seed,
+        "replicates": item.seeds,
+        "state": item.state.word,
+        "comparisons": [
+            {"task": comparison.question.task, **comparison_json(comparison)} for comparison in item.comparisons
+        ],
     }
 
 
-def _verdicts(name: str, content: Content) -> Iterator[Node]:
-    seeds = counted(content.history.replicates, "seed")
-    place = f"{name} (rng seed {content.experiment.rng_seed}, {seeds}), by its own plan"
-    yield replace(verdicts(content), where=place)
-    if not content.state.complete:
-        yield Paragraphs((f"{content.state.warning}. {content.state.sentence}",), look="caveat")
+def _verdicts(item: ExperimentAlone) -> Iterator[Node]:
+    """Yield the verdicts of an experiment by its own plan; those over several tasks are below the first screen."""
+    place = f"{item.name} (rng seed {item.rng_seed}, {counted(item.seeds, 'seed')}), by its own plan"
+    if isinstance(item.whole, Content):
+        yield replace(verdicts(item.whole), where=place)
+    else:
+        judged = item.whole.judged
+        own_verdicts = (verdicts_on(judged, task) for task in mean_first(judged))
+        yield Section(tuple(replace(one, where=f"{one.where}: {place}") for one in own_verdicts))
+    if not item.state.complete:
+        yield Paragraphs((f"{item.name}: {item.state.warning}. {item.state.sentence}",), look="caveat")
+
+
+def _outcomes(item: ExperimentAlone) -> Table:
+    """Return the table of an experiment's outcomes by group."""
+    if isinstance(item.whole, Content):
+        return replace(results_table(item.whole), title=f"Outcome by group of {item.name}")
+    return replace(groups_table(item.whole.judged), title=f"Outcome by group of {item.name}")

@@ -1,20 +1,28 @@
 """What experiments of one question say together, before any layout: pooled answers, or a mean over experiments. Pure.
 
 Finished experiments of one plan are pooled. Those of different plans are set side by side and, from three on, have a
-random-effects mean.
+random-effects mean. Experiments over several tasks are pooled on all tasks and their mean at once; if their plans are
+the same on some tasks only, each of these is pooled as experiments of this task alone are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from esper_ab.analysis.pooling import PooledComparison, pool
+from esper_ab.analysis.pooling_over_tasks import pool_over_tasks
 from esper_ab.contracts.wording import listed
 from esper_ab.design.design import Contrast
-from esper_ab.readers.same_question import SameQuestion
+from esper_ab.readers.joint import JointResult, judge_parts
+from esper_ab.readers.same_question import Relation, SameQuestion
+from esper_ab.readers.same_question_over_tasks import SameQuestionOverTasks
 from esper_ab.report.content import Content, content
+from esper_ab.report.document import State
+from esper_ab.report.joint import COMPLETE, state_over_parts
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.pair import outcomes
 from esper_ab.stats.paired_difference import paired_difference
@@ -24,6 +32,21 @@ from esper_ab.verdict.verdict import Verdict
 
 _ENDED = ("finished", "incomplete")
 _SWAPPED = {"BETTER": "WORSE", "WORSE": "BETTER"}  # a verdict, seen from the other group
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentAlone:
+    """One of the experiments, judged by its own plan."""
+
+    name: str
+    rng_seed: int
+    seeds: int
+    state: State
+    ended: bool
+    groups: tuple[str, ...]
+    alpha: float
+    comparisons: tuple[Comparison, ...]
+    whole: Content | JointResult  # all of its report; the latter over several tasks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,15 +97,24 @@ class ContrastTogether:
 class Together:
     """The answer of several experiments of one question."""
 
-    question: SameQuestion
-    experiments: tuple[tuple[str, Content], ...]  # by name, in the order in which they are named
-    unfinished: tuple[str, ...]  # names of experiments that have not ended
+    question: Relation
+    experiments: tuple[ExperimentAlone, ...]  # in the order in which they are named
     contrasts: tuple[ContrastTogether, ...]
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """Names of experiments that have not ended."""
+        return tuple(item.name for item in self.experiments if not item.ended)
 
     @property
     def pooled(self) -> bool:
         """True if the experiments are pooled."""
         return any(item.pooled is not None for item in self.contrasts)
+
+    @property
+    def over_tasks(self) -> bool:
+        """True if the experiments are over several tasks."""
+        return any(item.contrast.task for item in self.contrasts)
 
     @property
     def exploratory(self) -> bool:
@@ -92,36 +124,110 @@ class Together:
     @property
     def names(self) -> str:
         """The names of all experiments, as in a sentence."""
-        return listed([name for name, _ in self.experiments])
+        return listed([item.name for item in self.experiments])
 
 
 def together(question: SameQuestion) -> Together:
     """Return what the experiments of `question` say, each alone and all together."""
-    experiments = tuple((item.name, content(item.history, place=item.name)) for item in question.experiments)
-    unfinished = tuple(name for name, own_content in experiments if own_content.state.word not in _ENDED)
-    poolable = question.one_plan and not unfinished
-    pooled_answers: Sequence[PooledComparison | None] = [None] * len(question.contrasts)
-    if poolable:
-        pooled_answers = pool(question.experiments, question.contrasts)
+    experiments = tuple(_alone(item.name, content(item.history, place=item.name)) for item in question.experiments)
+    names = [item.names for item in question.experiments]
+    pooled_answers: Mapping[Contrast, PooledComparison] = {}
+    if question.one_plan and all(item.ended for item in experiments):
+        pooled_answers = _by_contrast(question, "")
+    return _together(question, question.contrasts, experiments, names, pooled_answers)
+
+
+def together_over_tasks(question: SameQuestionOverTasks) -> Together:
+    """Return what the experiments over several tasks say, each alone and all together, on the mean and on each task."""
+    experiments = tuple(
+        _alone_over_tasks(joined.name, judge_parts(loaded_parts))
+        for joined, loaded_parts in zip(question.experiments, question.loaded, strict=True)
+    )
+    names = [next(iter(item.parts.values())).names for item in question.experiments]
+    pooled_answers: dict[Contrast, PooledComparison] = {}
+    if all(item.ended for item in experiments):
+        if question.one_plan:
+            pooled = pool_over_tasks(question.experiments)
+            pooled_answers = {_contrast_of(item.comparison): item for item in pooled}
+        else:
+            for task, task_question in question.tasks.items():
+                if task_question.one_plan:
+                    pooled_answers |= _by_contrast(task_question, task)
+    return _together(question, question.contrasts, experiments, names, pooled_answers)
+
+
+def _by_contrast(question: SameQuestion, task: str) -> dict[Contrast, PooledComparison]:
+    """Pool experiments of one task; `task`: its name among others."""
+    pooled = pool(question.experiments, question.contrasts)
+    contrasts = [msgspec.structs.replace(contrast, task=task) for contrast in question.contrasts]
+    return dict(zip(contrasts, pooled, strict=True))
+
+
+def _together(
+    question: Relation,
+    common_contrasts: Sequence[Contrast],
+    experiments: tuple[ExperimentAlone, ...],
+    names: Sequence[Mapping[str, str]],
+    pooled_answers: Mapping[Contrast, PooledComparison],
+) -> Together:
+    """Set the experiments side by side. `names`: by experiment, its own name of a group -> the common one."""
+    has_mean = not question.one_plan and all(item.ended for item in experiments)
     contrasts = []
-    for contrast, pooled_answer in zip(question.contrasts, pooled_answers, strict=True):
-        effects = _effects(question, experiments, contrast)
-        mean = None if question.one_plan or unfinished else _mean(effects)
-        contrasts.append(ContrastTogether(contrast=contrast, effects=effects, pooled=pooled_answer, mean=mean))
-    return Together(question=question, experiments=experiments, unfinished=unfinished, contrasts=tuple(contrasts))
+    for contrast in common_contrasts:
+        effects = _effects(experiments, names, contrast)
+        pooled = pooled_answers.get(contrast)
+        mean = _mean(effects) if has_mean and pooled is None else None
+        contrasts.append(ContrastTogether(contrast=contrast, effects=effects, pooled=pooled, mean=mean))
+    return Together(question=question, experiments=experiments, contrasts=tuple(contrasts))
+
+
+def _alone(name: str, own_content: Content) -> ExperimentAlone:
+    return ExperimentAlone(
+        name=name,
+        rng_seed=own_content.experiment.rng_seed,
+        seeds=own_content.history.replicates,
+        state=own_content.state,
+        ended=own_content.state.word in _ENDED,
+        groups=own_content.groups,
+        alpha=own_content.design.alpha,
+        comparisons=own_content.comparisons,
+        whole=own_content,
+    )
+
+
+def _alone_over_tasks(name: str, result: JointResult) -> ExperimentAlone:
+    loaded_parts = result.loaded_parts
+    plan = loaded_parts.plan
+    return ExperimentAlone(
+        name=name,
+        rng_seed=loaded_parts.rng_seed,
+        seeds=len(plan.replicates),
+        state=state_over_parts(result) or COMPLETE,
+        ended=loaded_parts.ended,
+        groups=plan.groups,
+        alpha=plan.design.alpha,
+        comparisons=result.judged.comparisons,
+        whole=result,
+    )
+
+
+def _contrast_of(comparison: Comparison) -> Contrast:
+    question = comparison.question
+    return Contrast(a=question.a, b=question.b, task=question.task)
 
 
 def _effects(
-    question: SameQuestion, experiments: Sequence[tuple[str, Content]], contrast: Contrast
+    experiments: Sequence[ExperimentAlone], names: Sequence[Mapping[str, str]], contrast: Contrast
 ) -> tuple[ExperimentEffect, ...]:
     effects = []
-    for item, (name, own_content) in zip(question.experiments, experiments, strict=True):
-        for comparison in own_content.comparisons:
-            groups = (item.names[comparison.question.a], item.names[comparison.question.b])
-            if set(groups) == set(contrast.groups):
+    for item, common_names in zip(experiments, names, strict=True):
+        for comparison in item.comparisons:
+            own_contrast = _contrast_of(comparison)
+            groups = (common_names[own_contrast.a], common_names[own_contrast.b])
+            if own_contrast.task == contrast.task and set(groups) == set(contrast.groups):
                 sign = 1.0 if groups == contrast.groups else -1.0
                 effects.append(
-                    ExperimentEffect(name=name, comparison=comparison, sign=sign, se=_standard_error(comparison))
+                    ExperimentEffect(name=item.name, comparison=comparison, sign=sign, se=_standard_error(comparison))
                 )
     return tuple(effects)
 

@@ -10,6 +10,7 @@ from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import Drawing, Picture, name_rows, shortened, write_beside
 from esper_ab.report.figures.effects import interval_rows
 from esper_ab.report.together import ContrastTogether, Together
+from esper_ab.verdict.scale import MEAN
 
 Row = tuple[float, tuple[float, float] | None]
 _ROW = 0.36  # inches
@@ -74,6 +75,9 @@ def _panel(axes: Axes, item: ContrastTogether) -> None:
     name_rows(axes, names, top=-0.58, bottom=0.42)
     write_beside(axes, words)
     difference = f"{shortened(item.contrast.a, 14)} − {shortened(item.contrast.b, 14)}"
+    task = item.contrast.task
+    if task and task != MEAN:  # whose outcome says that it is the mean
+        difference = f"{shortened(task, 24)}: {difference}"
     unit = f", {design.outcome.apart}" if design.outcome.apart else ""
     axes.set_xlabel(f"{difference}: difference in {design.outcome.label}{unit}; shaded: within the margin")
 
@@ -101,4 +105,5 @@ def _alternative(item: ContrastTogether) -> str:
     if summary is not None:
         (estimate, _), name, _ = summary
         parts.append(f"{name} {item.effects[0].comparison.design.difference(estimate)}")
-    return f"{item.contrast.a} minus {item.contrast.b}: {', '.join(parts)}"
+    task_words = f"{item.contrast.task}: " if item.contrast.task else ""
+    return f"{task_words}{item.contrast.a} minus {item.contrast.b}: {', '.join(parts)}"

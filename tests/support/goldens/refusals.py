@@ -6,7 +6,7 @@ A table NAME.toml has an input per key, which says in a sentence what is wrong:
     run = "launch --groups nobody"        # words of a command line; or a list of words
     python = "..."                        # in its place: statements, of which the last raises the error
     files = {"a.toml" = "..."}            # in the working directory; a name that ends with / is a folder
-    experiments = {"done" = "finished"}   # experiment directories there, of the kinds in EXPERIMENTS, or "joint"
+    experiments = {"done" = "finished"}   # directories of the kinds in EXPERIMENTS, OVER_TASKS, or "joint"
     made = {"c.json" = "calibration"}     # files of the kinds in MADE
     environment = {"NAME" = "value"}
     machine = {gpus = 1}                  # what the preflight finds, see `_preflight`
@@ -59,7 +59,7 @@ from esper_ab.readers.scales import scales_of
 from esper_ab.verdict.analysis_plan import Rule
 from support.commands.in_process import Answered, esper_ab
 from support.goldens.refusal_sites import Site, reached, sites
-from support.journals import ready_journals, synthetic
+from support.journals import over_tasks, ready_journals, synthetic
 from support.plans import requests
 from support.rewards.audited_rewards import make_reward_audit, make_scored
 
@@ -78,6 +78,10 @@ EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
     ).events(),
     "another rng seed": lambda: synthetic.Synthetic(rng_seed=12).events(),
     "longer with another rng seed": lambda: synthetic.Synthetic(rng_seed=12, episodes=9).events(),
+}
+OVER_TASKS: dict[str, Callable[[], dict[str, synthetic.Synthetic]]] = {
+    "over two tasks": lambda: over_tasks.parts_of(11),
+    "over two other tasks": lambda: over_tasks.parts_of(12, tasks=("digits", "blobs")),
 }
 
 
@@ -215,6 +219,8 @@ def _lay_out(refusal: Refusal, folder: Path) -> None:
 def _experiment(kind: str) -> Path:
     """Return an experiment directory of this kind; the callers copy it."""
     folder = Path(_experiments_folder().name) / kind
+    if kind in OVER_TASKS:
+        return over_tasks.write_over_tasks(folder, OVER_TASKS[kind]())
     return _joint(folder) if kind == "joint" else ready_journals.write(folder, EXPERIMENTS[kind]())
 
 

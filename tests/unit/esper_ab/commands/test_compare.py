@@ -1,9 +1,11 @@
 """`compare` of experiments on different rng seeds: text, JSON, figure, page, and its refusals."""
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.journals.over_tasks import parts_of, write_over_tasks
 from support.journals.ready_journals import write
 from support.journals.replications import experiment
 
@@ -56,3 +58,20 @@ def test_different_questions_are_refused():
     with pytest.raises(UsageError, match="different questions") as caught:
         invoked("a", "longer")
     assert str(caught.value).endswith("\n  episodes: 8 in a; 9 in longer")
+
+
+def test_experiments_over_several_tasks_are_compared_on_their_mean_first():
+    write_over_tasks(Path("first"), parts_of(1))
+    write_over_tasks(Path("again"), parts_of(2))
+    text = " ".join(invoked("first", "again", "--figure", "forest.svg").split())
+    assert text.startswith(
+        "shaped against simplified in first and again Mean over tasks: Confirmed: first and again each show"
+    )
+    assert Path("forest.svg").read_text().startswith("<?xml")
+
+
+def test_flags_of_one_rng_seed_are_refused_for_experiments_over_several_tasks():
+    write_over_tasks(Path("first"), parts_of(1))
+    write_over_tasks(Path("again"), parts_of(2))
+    with pytest.raises(UsageError, match="--alpha is not for experiments with different rng seeds"):
+        invoked("first", "again", "--alpha", "0.1")
