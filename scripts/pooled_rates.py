@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from page_tables import replace_tables  # noqa: E402
+from pooled_task_rates import tasks_table  # noqa: E402
 
 from esper_ab.design.bounds import find_bounds  # noqa: E402
 from esper_ab.design.design import default_looks  # noqa: E402
@@ -333,6 +334,7 @@ def main() -> None:
         "power": power_table,
         "coverage": coverage_table,
         "mean": mean_table,
+        "tasks": tasks_table,
     }
     replace_tables(PAGE, tables)
 
