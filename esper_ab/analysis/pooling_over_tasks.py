@@ -74,14 +74,14 @@ def _replicate(number: int, replicate: str) -> str:
 def _pooled_plan(first_experiment: JoinedTasks, experiments: int, replicates: Sequence[str]) -> AnalysisPlan:
     """Return the plan of a launch with all replicates, at the share of alpha of the pooled answer."""
     plan = first_experiment.plan
-    asked = next(iter(first_experiment.parts.values())).history.plan.experiment
+    settings = next(iter(first_experiment.parts.values())).history.plan.experiment
     rule = Rule(
-        control=asked.control,
+        control=settings.control,
         alpha=alpha_of_pooling(plan.design.alpha, experiments),
         looks=(len(replicates),),
-        claim=asked.claim,
-        variances=asked.variances,
-        shape=asked.shape,
+        claim=settings.claim,
+        variances=settings.variances,
+        shape=settings.shape,
     )
     return make_plan(plan.groups, replicates, plan.scales, rule)
 

@@ -70,11 +70,11 @@ def same_question(sources: Sequence[Source]) -> SameQuestion:
     names = called_by_folder([name for name, _ in sources])
     sources = [(name, history) for name, (_, history) in zip(names, sources, strict=True)]
     refuse_different(different_questions(sources))
-    kept, repetitions = in_order(
+    kept_names, repetitions = in_order(
         [Repeatable(name=name, rng_seed=_rng_seed(history), histories=(history,)) for name, history in sources]
     )
     by_name = dict(sources)
-    return joined([(name, by_name[name]) for name in kept], repetitions)
+    return joined([(name, by_name[name]) for name in kept_names], repetitions)
 
 
 def refuse_different(lines: Iterable[str]) -> None:
@@ -200,20 +200,20 @@ def in_order(experiments: Sequence[Repeatable]) -> tuple[list[str], tuple[str, .
     by_seed: dict[int, list[Repeatable]] = {}
     for item in experiments:
         by_seed.setdefault(item.rng_seed, []).append(item)
-    kept = []
+    kept_experiments = []
     sentences = []
     for rng_seed, repeats in by_seed.items():
         best = max(repeats, key=_finished_runs)
-        kept.append(best)
+        kept_experiments.append(best)
         others = [item.name for item in repeats if item is not best]
         if others:
             verb = "repeats" if len(others) == 1 else "repeat"
             sentences.append(
                 f"{listed(others)} {verb} the runs of {best.name}, with the same rng seed ({rng_seed}): counted once."
             )
-    if _replication_comes_first([item.histories[0] for item in kept]):
-        kept.sort(key=lambda item: len(item.histories[0].plan.earlier))
-    return [item.name for item in kept], tuple(sentences)
+    if _replication_comes_first([item.histories[0] for item in kept_experiments]):
+        kept_experiments.sort(key=lambda item: len(item.histories[0].plan.earlier))
+    return [item.name for item in kept_experiments], tuple(sentences)
 
 
 def _replication_comes_first(histories: Sequence[History]) -> bool:

@@ -54,11 +54,11 @@ class SameQuestionOverTasks(Relation):
         for task, question in self.tasks.items():
             by_task += [msgspec.structs.replace(contrast, task=task) for contrast in question.contrasts]
         first_plan = self.experiments[0].plan
-        compared = [{contrast.groups for contrast in question.contrasts} for question in self.tasks.values()]
+        compared_groups = [{contrast.groups for contrast in question.contrasts} for question in self.tasks.values()]
         on_mean = [
             contrast
             for contrast in first_plan.design.comparisons
-            if contrast.task not in self.tasks and all(contrast.groups in groups for groups in compared)
+            if contrast.task not in self.tasks and all(contrast.groups in groups for groups in compared_groups)
         ]
         return (*on_mean, *by_task)
 
@@ -72,8 +72,8 @@ def read_over_tasks(folders: Sequence[Path]) -> list[LoadedParts]:
     for folder in folders:
         if not is_joint(folder):
             _refuse_single(folder, next(folder for folder in folders if is_joint(folder)))
-    loaded = [load_parts(folder, read_joint(folder), read_plan(folder / PLAN_NAME)) for folder in folders]
-    for item in loaded:
+    loaded_experiments = [load_parts(folder, read_joint(folder), read_plan(folder / PLAN_NAME)) for folder in folders]
+    for item in loaded_experiments:
         for part_state in item.parts:
             if part_state.part.name not in item.histories:
                 resume = shell_command("resume", item.directory)
@@ -81,33 +81,34 @@ def read_over_tasks(folders: Sequence[Path]) -> list[LoadedParts]:
                     f"{item.directory}: {part_state.part.name} has not begun, so nothing is compared yet; `{resume}` "
                     "trains it, unless the experiment is running"
                 )
-    if len({item.rng_seed for item in loaded}) == 1:
-        first_part = loaded[0].joint_experiment.parts[0]
-        compare = shell_command("compare", *(item.directory / first_part.folder for item in loaded))
+    rng_seeds = {item.rng_seed for item in loaded_experiments}
+    if len(rng_seeds) == 1:
+        first_part = loaded_experiments[0].joint_experiment.parts[0]
+        compare = shell_command("compare", *(item.directory / first_part.folder for item in loaded_experiments))
         raise UsageError(
-            f"these experiments have one rng seed ({loaded[0].rng_seed}), so their seeds form pairs, task by task: "
+            f"these experiments have one rng seed ({rng_seeds.pop()}), so their seeds form pairs, task by task: "
             f"`{compare}`, and likewise for the other tasks"
         )
-    return loaded
+    return loaded_experiments
 
 
-def _refuse_single(single: Path, over_tasks: Path) -> None:
+def _refuse_single(folder: Path, over_tasks: Path) -> None:
     """Raise UsageError for an experiment that has one task, beside one that has several."""
-    load(single)  # which says so if it is no experiment at all
+    load(folder)  # which says so if it is no experiment at all
     parts = ", ".join(str(over_tasks / part.folder) for part in read_joint(over_tasks).parts)
-    raise UsageError(f"{over_tasks} is over several tasks and {single} is not; compare one task with it: {parts}")
+    raise UsageError(f"{over_tasks} is over several tasks and {folder} is not; compare one task with it: {parts}")
 
 
-def same_question_over_tasks(loaded: Sequence[LoadedParts]) -> SameQuestionOverTasks:
+def same_question_over_tasks(loaded_experiments: Sequence[LoadedParts]) -> SameQuestionOverTasks:
     """Return what the experiments have in common; UsageError, with one line per difference, if they ask other things.
 
     They have at least two rng seeds, and are called by the names of their folders, or by their paths if two folders
     have one name.
     """
-    names = called_by_folder([str(item.directory) for item in loaded])
-    by_name = dict(zip(names, loaded, strict=True))
+    names = called_by_folder([str(item.directory) for item in loaded_experiments])
+    by_name = dict(zip(names, loaded_experiments, strict=True))
     refuse_different(_different_tasks(by_name))
-    tasks = loaded[0].plan.tasks
+    tasks = loaded_experiments[0].plan.tasks
     refuse_different(
         f"{task}: {line}" for task in tasks for line in different_questions(_sources(by_name, names, task))
     )

@@ -38,10 +38,10 @@ def _sentence(answer: Together, item: ContrastTogether) -> str:
         relation = _confirmed(answer, item, claimed, later_effects)
     else:
         relation = _undecided_at_first(answer, item, later_effects)
-    return f"{_on_task(item)}{relation}; {_numbers(answer, item)}."
+    return f"{_task_words(item)}{relation}; {_numbers(answer, item)}."
 
 
-def _on_task(item: ContrastTogether) -> str:
+def _task_words(item: ContrastTogether) -> str:
     """Name the task, or the mean over tasks, if there are several."""
     task = item.contrast.task
     if not task:

@@ -14,11 +14,12 @@ from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.readers.joint import JointResult
 from esper_ab.report.content import against
-from esper_ab.report.document import Document, Figures, Links, Paragraphs, Section, State
+from esper_ab.report.document import Document, Figures, Links, Paragraphs, Section
 from esper_ab.report.external import departures, external_document, heading, mean_first, remarks, tables, verdicts
 from esper_ab.report.figures.drawing import Drawing
 from esper_ab.report.figures.external import external_figure
 from esper_ab.report.page import render_page
+from esper_ab.report.parts_state import state_over_parts
 from esper_ab.report.tables.table import Table
 from esper_ab.report.text import paragraph, render_text, warned, written
 from esper_ab.report.verdict_json import indented
@@ -26,7 +27,6 @@ from esper_ab.verdict.rule_sentence import rule_sentence
 from esper_ab.verdict.scale import MEAN
 
 SCHEMA = 2
-COMPLETE = State("finished", "Finished: all runs of all parts are evaluated.")
 
 
 def write_joint_report(directory: Path, result: JointResult) -> Document:
@@ -49,7 +49,7 @@ def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
     return Document(
         title=f"{against(joint_answer.design.groups)} on {parts}",
         name=result.name,
-        state=state_over_parts(result),
+        state=state_over_parts(result.loaded_parts),
         rest=shell_command("report", place, "--verbose"),
         footer=f"Judged by the plan with the sha256 {joint_answer.plan}. "
         "Every number follows from the parts' journals.",
@@ -67,7 +67,7 @@ def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
 
 def render_joint_brief(result: JointResult, page: Path) -> str:
     """Render the brief version: the verdict on the mean, one line per part, and the path of the report."""
-    lines = [*warned(state_over_parts(result)), written(verdicts(result.judged, MEAN))]
+    lines = [*warned(state_over_parts(result.loaded_parts)), written(verdicts(result.judged, MEAN))]
     for comparison in result.judged.comparisons:
         if comparison.question.task != MEAN:
             headline, *caveats = comparison.answer
@@ -100,19 +100,6 @@ def render_joint_json(result: JointResult) -> str:
         "judged": external_document(result.judged),
     }
     return indented(document).decode() + "\n"
-
-
-def state_over_parts(result: JointResult) -> State | None:
-    """Return the warning about an incomplete result; None if the result is complete."""
-    if result.complete:
-        return None
-    done_runs = sum(part_state.runs for part_state in result.parts)
-    planned_runs = sum(part_state.of_runs for part_state in result.parts)
-    if all(part_state.state == "finished" for part_state in result.parts):
-        rest_words = "the seeds of the others were given up"
-    else:
-        rest_words = "a look is taken when all parts are done"
-    return State("incomplete", f"{done_runs} of {planned_runs} runs are evaluated; {rest_words}.")
 
 
 def _tables(result: JointResult) -> tuple[Table, ...]:

@@ -131,16 +131,16 @@ def _rule(answer: Together) -> str:
     if design.anytime_after is not None:
         return f"The anytime-valid t over all pairs, at an e-value of {design.evidence:g}."
     count = sum(contrast.task == first_contrast.task for contrast, _ in pooled_items)
-    whole = f"alpha {answer.experiments[0].alpha:g}"
+    alpha_words = f"alpha {answer.experiments[0].alpha:g}"
     share = design.alpha * count
     each_words = f", {design.alpha:.2g} for each of {count} comparisons" if count > 1 else ""
     if answer.over_tasks and answer.question.one_plan:
         share = design.alpha
         each_words = f", which the {len(pooled_items)} comparisons on tasks and on their mean share, as in each launch"
     elif answer.over_tasks:
-        whole = "the part of alpha that a task has by itself"
+        alpha_words = "the part of alpha that a task has by itself"
     sentences = [
-        f"One look at all pairs. {counted(pooled.experiments, 'experiment')} get {share:.3g} of {whole}"
+        f"One look at all pairs. {counted(pooled.experiments, 'experiment')} get {share:.3g} of {alpha_words}"
         f"{each_words}: each further experiment halves it, so the number of experiments may depend on results."
     ]
     saved_pairs = max(item.saved_pairs for _, item in pooled_items)
@@ -252,9 +252,9 @@ def _verdicts(item: ExperimentAlone) -> Iterator[Node]:
     if isinstance(item.whole, Content):
         yield replace(verdicts(item.whole), where=place)
     else:
-        judged = item.whole.judged
-        own_verdicts = (verdicts_on(judged, task) for task in mean_first(judged))
-        yield Section(tuple(replace(one, where=f"{one.where}: {place}") for one in own_verdicts))
+        own_answer = item.whole.judged
+        own_verdicts = (verdicts_on(own_answer, task) for task in mean_first(own_answer))
+        yield Section(tuple(replace(node, where=f"{node.where}: {place}") for node in own_verdicts))
     if not item.state.complete:
         yield Paragraphs((f"{item.name}: {item.state.warning}. {item.state.sentence}",), look="caveat")
 

@@ -22,7 +22,7 @@ from esper_ab.readers.same_question import Relation, SameQuestion
 from esper_ab.readers.same_question_over_tasks import SameQuestionOverTasks
 from esper_ab.report.content import Content, content
 from esper_ab.report.document import State
-from esper_ab.report.joint import COMPLETE, state_over_parts
+from esper_ab.report.parts_state import FINISHED, state_over_parts
 from esper_ab.stats.adjusted_difference import AdjustedDifference
 from esper_ab.stats.pair import outcomes
 from esper_ab.stats.paired_difference import paired_difference
@@ -129,18 +129,20 @@ class Together:
 
 def together(question: SameQuestion) -> Together:
     """Return what the experiments of `question` say, each alone and all together."""
-    experiments = tuple(_alone(item.name, content(item.history, place=item.name)) for item in question.experiments)
+    experiments = tuple(
+        _experiment_on_task(item.name, content(item.history, place=item.name)) for item in question.experiments
+    )
     names = [item.names for item in question.experiments]
     pooled_answers: Mapping[Contrast, PooledComparison] = {}
     if question.one_plan and all(item.ended for item in experiments):
-        pooled_answers = _by_contrast(question, "")
+        pooled_answers = _pool_task(question, "")
     return _together(question, question.contrasts, experiments, names, pooled_answers)
 
 
 def together_over_tasks(question: SameQuestionOverTasks) -> Together:
     """Return what the experiments over several tasks say, each alone and all together, on the mean and on each task."""
     experiments = tuple(
-        _alone_over_tasks(joined.name, judge_parts(loaded_parts))
+        _experiment_over_tasks(joined.name, judge_parts(loaded_parts))
         for joined, loaded_parts in zip(question.experiments, question.loaded, strict=True)
     )
     names = [next(iter(item.parts.values())).names for item in question.experiments]
@@ -152,11 +154,11 @@ def together_over_tasks(question: SameQuestionOverTasks) -> Together:
         else:
             for task, task_question in question.tasks.items():
                 if task_question.one_plan:
-                    pooled_answers |= _by_contrast(task_question, task)
+                    pooled_answers |= _pool_task(task_question, task)
     return _together(question, question.contrasts, experiments, names, pooled_answers)
 
 
-def _by_contrast(question: SameQuestion, task: str) -> dict[Contrast, PooledComparison]:
+def _pool_task(question: SameQuestion, task: str) -> dict[Contrast, PooledComparison]:
     """Pool experiments of one task; `task`: its name among others."""
     pooled = pool(question.experiments, question.contrasts)
     contrasts = [msgspec.structs.replace(contrast, task=task) for contrast in question.contrasts]
@@ -181,7 +183,7 @@ def _together(
     return Together(question=question, experiments=experiments, contrasts=tuple(contrasts))
 
 
-def _alone(name: str, own_content: Content) -> ExperimentAlone:
+def _experiment_on_task(name: str, own_content: Content) -> ExperimentAlone:
     return ExperimentAlone(
         name=name,
         rng_seed=own_content.experiment.rng_seed,
@@ -195,14 +197,14 @@ def _alone(name: str, own_content: Content) -> ExperimentAlone:
     )
 
 
-def _alone_over_tasks(name: str, result: JointResult) -> ExperimentAlone:
+def _experiment_over_tasks(name: str, result: JointResult) -> ExperimentAlone:
     loaded_parts = result.loaded_parts
     plan = loaded_parts.plan
     return ExperimentAlone(
         name=name,
         rng_seed=loaded_parts.rng_seed,
         seeds=len(plan.replicates),
-        state=state_over_parts(result) or COMPLETE,
+        state=state_over_parts(loaded_parts) or FINISHED,
         ended=loaded_parts.ended,
         groups=plan.groups,
         alpha=plan.design.alpha,

@@ -51,9 +51,15 @@ def write_over_tasks(directory: Path, parts: Mapping[str, Synthetic], alpha: flo
         for task, design in designs.items()
     ]
     first_part = next(iter(parts.values()))
-    asked = first_part.plan().experiment
+    plan_settings = first_part.plan().experiment
     replicates = tuple(map(str, range(first_part.replicates)))
-    rule = Rule(control=asked.control, alpha=alpha, looks=asked.looks, claim=asked.claim, variances=asked.variances)
+    rule = Rule(
+        control=plan_settings.control,
+        alpha=alpha,
+        looks=plan_settings.looks,
+        claim=plan_settings.claim,
+        variances=plan_settings.variances,
+    )
     plan = make_plan(tuple(first_part.groups), replicates, scales, rule)
     save_plan(plan, directory / PLAN_NAME)
     joint_parts = tuple(JointPart(name=task, folder=task, digest=part.digest) for task, part in parts.items())
