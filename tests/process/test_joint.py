@@ -36,7 +36,7 @@ LAUNCH = (
     "--eval-episodes",
     "1",
 )
-TAKE_ALL = {"report", "resume", "status"}
+TAKE_ALL = {"compare", "report", "resume", "status"}
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +129,17 @@ def test_a_joint_launch_writes_no_file_if_a_part_cannot_be_planned(capsys):
     assert invoke(group, args, "esper-ab") == 2
     assert capsys.readouterr().err.startswith("error: digits: ")
     assert not Path("experiments/new").exists()
+
+
+def test_experiments_over_several_tasks_are_compared_with_a_sentence_on_the_mean_and_on_each_task(working_folder):
+    stdout_of(*LAUNCH, "--task", "synthetic,digits", "--name", "again", "--rng-seed", "1", folder=working_folder)
+    document = json.loads(
+        stdout_of("compare", "experiments/both", "experiments/again", "--json", folder=working_folder)
+    )
+    assert [item["task"] for item in document["together"]] == [MEAN, "synthetic", "digits"]
+    assert [sentence.partition(":")[0] for sentence in document["sentences"]] == [
+        "Mean over tasks",
+        "synthetic",
+        "digits",
+    ]
+    assert all(item["pooled"]["comparison"]["verdict"] == "NO INFERENCE" for item in document["together"])
