@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
-from support.commands.in_process import stdout_of
+from support.commands.in_process import esper_ab, stdout_of
 
 from esper_ab.commands._exit_status import invoke
 from esper_ab.commands._experiment_directory import ExperimentDirectory
@@ -133,9 +133,9 @@ def test_a_joint_launch_writes_no_file_if_a_part_cannot_be_planned(capsys):
 
 def test_experiments_over_several_tasks_are_compared_with_a_sentence_on_the_mean_and_on_each_task(working_folder):
     stdout_of(*LAUNCH, "--task", "synthetic,digits", "--name", "again", "--rng-seed", "1", folder=working_folder)
-    document = json.loads(
-        stdout_of("compare", "experiments/both", "experiments/again", "--json", folder=working_folder)
-    )
+    answered = esper_ab("compare", "experiments/both", "experiments/again", "--json", folder=working_folder)
+    assert answered.returncode == 3  # one seed answers nothing
+    document = json.loads(answered.stdout)
     assert [item["task"] for item in document["together"]] == [MEAN, "synthetic", "digits"]
     assert [sentence.partition(":")[0] for sentence in document["sentences"]] == [
         "Mean over tasks",
