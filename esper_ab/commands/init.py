@@ -181,14 +181,14 @@ def _words(field: Field) -> str:
     if field.key == "task":
         allowed_words = f"one of {', '.join(catalog.names('workers.kinds.growth.tasks'))}"
     else:
-        allowed_words = _allowed(field)
+        allowed_words = allowed(field)
     words = [allowed_words]
     if not field.of_group and not field.flag.startswith("no_"):
         words.insert(0, flag_help().get(field.flag, ""))
     return " ".join(filter(None, words))
 
 
-def _allowed(field: Field) -> str:
+def allowed(field: Field) -> str:
     """Describe the allowed values (choices or bounds) of a setting. Returns "" if they are clear from its default."""
     if get_origin(field.type) is Literal:
         choices = get_args(field.type)

@@ -73,7 +73,7 @@ class _Learner(Settings, frozen=True, kw_only=True):
 class ControllerSettings(_Learner, frozen=True, kw_only=True):
     """The controller: `ppo` learns; `wait`, `random`, `heuristic`, `looking` and `schedule` do not."""
 
-    name: str = "ppo"
+    name: str = "ppo"  # or one that does not learn
     # For `schedule`: an entry per decision, "step:op:slot[:head=value…]", as "1:germinate:early:blueprint=conv_light".
     # Empty: germinate conv_light in every slot at once and advance as soon as possible.
     schedule: Annotated[tuple[str, ...], Spec(("growth",))] = ()
@@ -110,25 +110,25 @@ class PolicySettings(_Learner, frozen=True, kw_only=True):
 class PPOSettings(_Learner, frozen=True, kw_only=True):
     """The policy update (Schulman et al. 2017, arXiv:1707.06347)."""
 
-    lr: NonNegative = 2e-3  # 0: the policy stays as it started
+    lr: NonNegative = 2e-3  # learning rate; 0: the policy stays as it started
     lr_end: Fraction = 1.0  # fraction of lr at the last planned episode; linear in between
-    epochs: PositiveInt = 8
+    epochs: PositiveInt = 8  # passes over each rollout
     minibatches: PositiveInt = 2  # of environments with their whole sequences; of steps, if memory is none
-    clip: Positive = 0.2
+    clip: Positive = 0.2  # most that the probability ratio may leave 1
     value_clip: LaterNonNegative = 0.0  # most that a value moves in an update, in the critic's units; 0: no limit
-    gamma: Fraction = 0.995
-    gae_lambda: Fraction = 0.98
-    entropy_coef: NonNegative = 0.01
+    gamma: Fraction = 0.995  # discount of rewards
+    gae_lambda: Fraction = 0.98  # of generalised advantage estimation
+    entropy_coef: NonNegative = 0.01  # weight of the entropy bonus at the start
     entropy_coef_end: NonNegative = 0.0  # at the last planned episode; linear in between
-    value_coef: NonNegative = 0.5
-    max_grad_norm: Positive = 0.5
-    target_kl: Positive = 0.05
+    value_coef: NonNegative = 0.5  # weight of the value loss
+    max_grad_norm: Positive = 0.5  # of all gradients of an update together
+    target_kl: Positive = 0.05  # an update ends at the first minibatch whose mean KL is larger
     # Advantages to mean 0 and SD 1: over the whole rollout, over each minibatch, or not at all.
     normalise_advantages: Annotated[Literal["batch", "minibatch", "none"], Spec(later=True)] = "batch"
     normalise_returns: LaterFlag = True  # the critic learns returns to running mean 0 and SD 1; else in reward units
     reward_scaling: LaterFlag = False  # divides rewards by the running SD of their discounted sum
     reward_clip: LaterNonNegative = 0.0  # limit of rewards, after scaling; 0: none
-    adam_eps: LaterPositive = 1e-5
+    adam_eps: LaterPositive = 1e-5  # epsilon of Adam
 
 
 class GrowthSettings(Settings, frozen=True, kw_only=True):
@@ -136,13 +136,13 @@ class GrowthSettings(Settings, frozen=True, kw_only=True):
 
     kinds: ClassVar[tuple[str, ...]] = ("growth",)
 
-    batch_size: PositiveInt = 128
-    host_lr: Positive = 0.01
-    seed_lr: Positive = 0.01
-    momentum: Fraction = 0.9
+    batch_size: PositiveInt = 128  # samples per step of a host
+    host_lr: Positive = 0.01  # learning rate of hosts
+    seed_lr: Positive = 0.01  # learning rate of seed modules
+    momentum: Fraction = 0.9  # of hosts and seed modules
     weight_decay: NonNegative = 5e-4  # host only
     max_grad_norm: Positive = 1.0  # per environment for the host, per module for seed modules
-    gates: Literal["permissive", "strict"] = "permissive"
+    gates: Literal["permissive", "strict"] = "permissive"  # strict: a stage ends only with improvement and age
     max_seeds: NonNegativeInt = 0  # live and fossilised seed modules per environment; 0: as many as slots
     blueprints: tuple[str, ...] = DEFAULT_BLUEPRINTS  # in the order of the blueprint head
     # Precision of activations in host training; "auto" never appears in a plan.
@@ -158,7 +158,7 @@ class RewardSettings(Settings, frozen=True, kw_only=True):
     mode: Annotated[str, Spec((POLICIES,), names="function")] = "shaped"
     # Constants that a user's function for Gymnasium declares.
     params: Annotated[dict[str, bool | int | float | str], Spec(("gymnasium",))] = msgspec.field(default_factory=dict)
-    family: Literal["contribution", "loss"] = "contribution"
+    family: Literal["contribution", "loss"] = "contribution"  # what `shaped` rewards: accuracy or loss
     contribution_weight: float = 1.0
     proxy_confidence_factor: float = 0.3
     pbrs_weight: float = 0.3
