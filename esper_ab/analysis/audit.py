@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from esper_ab.analysis import audit_comparisons, audit_conduct, audit_setup, audit_updates
+from esper_ab.analysis.baseline import baseline_findings
 from esper_ab.analysis.kind import FindingsKind
 from esper_ab.analysis.observe import ComparedPairs
 from esper_ab.analysis.reused_runs import reuse_findings
@@ -25,6 +26,7 @@ def audit(history: History, pairs: ComparedPairs) -> Iterator[Finding]:
     yield from audit_conduct.conduct_findings(history)
     yield from reuse_findings(history)
     yield from audit_updates.update_findings(history)
+    yield from baseline_findings(history, pairs)
     yield from of_kind(history.plan.kind, FindingsKind).findings(history, pairs)
     yield from _outcome_findings(history)
 

@@ -17,6 +17,9 @@ class FindingsKind(Concern):
     """Base of the additional analyses of a kind of task; the defaults add nothing."""
 
     file = "findings"
+    # Groups with this controller learn nothing and are the baseline of all comparisons without one; "": there is none.
+    baseline_controller = ""
+    baseline_words = ""  # what such a group does: "acts at random"
     compares_own_rewards = False  # whether a group's own reward is a question of its own, beside the outcome
 
     def findings(self, history: History, pairs: ComparedPairs) -> Iterable[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from esper_ab.analysis.baseline import missing_baseline
 from esper_ab.analysis.learning import unsettled
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.wording import listed
@@ -18,7 +19,7 @@ from esper_ab.verdict.comparison import Comparison
 from esper_ab.verdict.identical_words import identical_step
 from esper_ab.verdict.inconclusive import Inconclusive
 from esper_ab.verdict.sample_size import extendable
-from esper_ab.verdict.verdict import DIFFERENT, Verdict
+from esper_ab.verdict.verdict import DIFFERENT, SMALL, Verdict
 
 _MOST_PAIRS = 1000  # more are no advice
 _LONGER = 4  # times as many episodes
@@ -26,7 +27,7 @@ _DIVERGING = (
     "Or, if a setting just diverges, let such a run report NaN as its outcome, and launch with --outcome-range: the "
     "NaN counts as the worse end."
 )
-_SUFFIXES = ("again", "fixed", "larger", "longer", "training", "whole")  # of the names of next experiments
+_SUFFIXES = ("again", "baseline", "fixed", "larger", "longer", "training", "whole")  # of the names of next experiments
 
 
 def next_steps(content: Content) -> tuple[Item, ...]:
@@ -76,6 +77,7 @@ def _steps_after_end(content: Content) -> Iterator[Item]:
         yield from _more_pairs(content)
     if verdicts & DIFFERENT and not content.history.plan.earlier:
         yield Item("Before you rely on it, replicate it with fresh seeds.", _relaunch_command(content, "again"))
+    yield from _suggest_baseline(content)
     if Verdict.NOT_WORSE in verdicts:
         yield Item("Use the group that is not worse if it is cheaper or simpler.")
     if Verdict.EQUIVALENT in verdicts:
@@ -89,6 +91,22 @@ def _steps_after_end(content: Content) -> Iterator[Item]:
         yield _train_longer(content, identical_step(without_effect[0]))
     elif verdicts == {Verdict.IDENTICAL}:
         yield Item("Nothing to compare: the settings make the same computation.")
+
+
+def _suggest_baseline(content: Content) -> Iterator[Item]:
+    """Yield the step that shows whether groups learned anything, if a difference is called small and nothing tells."""
+    controller = missing_baseline(content.history)
+    small_ones = [item for item in content.comparisons if item.verdict in SMALL | {Verdict.NOT_WORSE}]
+    if controller and small_ones:
+        flags = ["--groups", ",".join((*content.groups, controller))]
+        flags += ["--untested", ",".join((*content.experiment.untested, controller))]
+        if content.experiment.placement == "spread":
+            flags += ["--placement", "auto"]  # the devices in the file may be too few for one more group
+        yield Item(
+            "Whether these groups learned anything is not known, and groups that learn nothing would be as close: "
+            f"launch it again with a group {controller}.",
+            _relaunch_command(content, "baseline", *flags),
+        )
 
 
 def _read_together(content: Content) -> Iterator[Item]:

@@ -1,4 +1,4 @@
-"""What an analysis adds for growth: findings on baselines and bare hosts, and what their questions cover. Pure."""
+"""What an analysis adds for growth: a finding on bare hosts, their baseline, and what their questions cover. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from esper_ab.analysis.conduct import evaluated_envs
 from esper_ab.analysis.kind import FindingsKind
 from esper_ab.analysis.observe import ComparedPairs
 from esper_ab.journal.fold import History
-from esper_ab.kinds.growth.baseline import baseline_findings
 from esper_ab.kinds.growth.policy_bias import starts
 from esper_ab.verdict.finding import Finding
 
@@ -18,9 +17,11 @@ _SIZE = "host_params"
 class GrowthFindings(FindingsKind):
     """Findings for growth."""
 
+    baseline_controller = "wait"
+    baseline_words = "never grows"
+
     def findings(self, history: History, pairs: ComparedPairs) -> Iterator[Finding]:
-        """Yield findings on groups near a baseline, and on hosts of different sizes."""
-        yield from baseline_findings(history, pairs)
+        """Yield a finding on hosts of different sizes."""
         sizes: set[float] = set()
         for run in history.runs.values():
             sizes.update(size for size in run.columns.measure(_SIZE) if size == size)  # false for NaN

@@ -1,4 +1,4 @@
-"""What an analysis of Gymnasium environments knows: own rewards, and policies that end their episodes. Pure."""
+"""What an analysis of Gymnasium environments knows: own rewards, a baseline, and policies that end episodes. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from esper_ab.contracts.settings import GroupSettings
 class GymnasiumFindings(FindingsKind):
     """No findings beyond the defaults; own rewards are compared."""
 
+    baseline_controller = "random"
+    baseline_words = "acts at random"
     compares_own_rewards = True
 
     def equal_steps(self, settings: GroupSettings) -> str:

@@ -260,6 +260,10 @@ def test_suggested_commands_are_accepted(name, rng_seed, tmp_path):
         changes = {flag.removeprefix("--").replace("-", "_"): value for flag, value in flags.items()}
         if "looks" in changes:
             changes["looks"] = tuple(map(int, changes["looks"].split(",")))
+        if "groups" in changes:
+            changes["groups"] = [{"name": group, "settings": {}} for group in changes["groups"].split(",")]
+            changes["untested"] = changes["untested"].split(",")
+            del changes["placement"]  # "auto" is resolved before the design is made
         experiment = msgspec.convert(
             msgspec.to_builtins(synthetic_experiment.plan().experiment) | changes, ResolvedExperiment, strict=False
         )
@@ -309,3 +313,25 @@ def test_a_trainer_that_fails_in_one_group_only_may_report_nan_instead():
     (step,) = next_steps(report_content)
     assert step.sentence.startswith("Fix what failed, then resume it. Or, if a setting just diverges, ")
     assert "--outcome-range" in step.sentence
+
+
+def gymnasium_content(accuracies, **more_groups):
+    groups = {name: Shape(accuracy=accuracy) for name, accuracy in accuracies.items()} | more_groups
+    synthetic = Synthetic(groups=groups, replicates=16, episodes=1, kind="gymnasium", settings={"margin": 4.0})
+    return content(fold(synthetic.events()), place="a folder/x")
+
+
+def test_a_small_difference_on_a_gymnasium_task_suggests_a_group_that_learns_nothing():
+    equivalent = gymnasium_content({"left": 70.0, "right": 70.0})
+    first_step, second_step = next_steps(equivalent)
+    assert first_step.sentence.startswith("Whether these groups learned anything is not known")
+    assert first_step.command == (
+        f"{ANEW} --groups left,right,random --untested random --placement auto --rng-seed 12 --name synthetic-baseline"
+    )
+    assert "whichever of the equivalent groups" in second_step.sentence
+    different = gymnasium_content({"left": 90.0, "right": 60.0})
+    with_random = gymnasium_content(
+        {"left": 70.0, "right": 70.0}, random=Shape(accuracy=40.0, mode="shaped", controller="random")
+    )
+    for report_content in (different, with_random):
+        assert all("learned anything" not in step.sentence for step in next_steps(report_content))
