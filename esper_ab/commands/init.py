@@ -98,6 +98,8 @@ def toml_file(name: str = "") -> str:
     for field in sections.pop(""):
         if not (name and field.key == "name"):
             lines += _toml_lines(field)
+    lines += _lines("grid", "grid = []", f'{flag_help()["grid"]} As in ["ppo.lr=1e-4,1e-3"].', _WIDTH)
+    lines += _lines("scores", 'scores = ""', flag_help()["scores"], _WIDTH)
     lines += [
         "",
         "# A group with settings of its own; keys in its table are dotted:",
@@ -217,6 +219,9 @@ def _bounds(meta: msgspec.Meta) -> list[str]:
 def _toml_lines(field: Field) -> list[str]:
     name = field.key.rpartition(".")[2]
     words = _words(field)
+    if field.key == "trainer":  # so that a table [trainer] can stand beside it
+        name = "train"
+        words = "A command, a function or a Python trainer; settings of all groups are in [trainer]."
     if field.default is None:  # TOML has no null, so there is nothing to uncomment
         return [f"# {part}" for part in wrap(f"{name}: {words}", _WIDTH - 2)]
     return _lines(field.key, f"{name} = {json_module.dumps(field.default, ensure_ascii=False)}", words, _WIDTH)

@@ -46,6 +46,9 @@ def test_every_commented_setting_of_the_toml_file_has_its_default_value(tmp_path
     assert parsed_toml(text, tmp_path) == _DEFAULTS
     file = read_toml(tmp_path / "some.toml")
     assert sorted([*(assignment.key for assignment in file.common), "margin"]) == sorted(FIELDS)
+    assert (file.grid, file.scores) == ((), "")
+    for name in ("grid", "scores", "train"):  # keys of files alone
+        assert f"\n{name} = " in text
     assert "# margin: The smallest difference" in text  # its default is none, which TOML cannot say
     assert "#" not in re.sub(r"(  |^)# .*", "", text, flags=re.MULTILINE)  # nothing was left out
 
