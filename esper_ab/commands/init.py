@@ -29,6 +29,14 @@ from esper_ab.settings.schema import FIELDS, Field
 
 _SET = ("task", "episodes", "steps", "n_envs", "seeds")  # written with their defaults; other settings are comments
 _GROUPS = settings_of(FIELDS["task"].default).default_groups
+# What settings without a flag of their own mean.
+_MEANINGS = {
+    "trainer": "A trainer of your own: a command, as in 'python train.py --seed {seed} --lr {lr} --out {out}', "
+    "a Python file, or a function, as in 'train.py:train'.",
+    "trainer_folder": "The folder in which a command runs.",
+    "outcome": "Name of the outcome that decides, as in 'return'.",
+    "outcome_better": "Whether higher or lower outcomes are better; for a trainer, say so.",
+}
 _SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _NAME_CHARS = 128  # longest name of an experiment directory
 _WIDTH = 110
@@ -186,7 +194,7 @@ def _words(field: Field) -> str:
         allowed_words = allowed(field)
     words = [allowed_words]
     if not field.of_group and not field.flag.startswith("no_"):
-        words.insert(0, flag_help().get(field.flag, ""))
+        words.insert(0, _MEANINGS.get(field.key) or flag_help().get(field.flag, ""))
     return " ".join(filter(None, words))
 
 
@@ -195,7 +203,7 @@ def allowed(field: Field) -> str:
     if get_origin(field.type) is Literal:
         choices = get_args(field.type)
         if len(choices) > 1:
-            return " | ".join(map(str, choices))
+            return " | ".join(str(choice) or '""' for choice in choices)
         return "the only value"
     if get_origin(field.type) is tuple:
         return ""

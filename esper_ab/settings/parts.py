@@ -21,7 +21,7 @@ from esper_ab.settings.experiment import AskedExperiment, refuse_too_many
 from esper_ab.settings.flags import of_flags
 from esper_ab.settings.parse import parse
 from esper_ab.settings.request import Request
-from esper_ab.settings.schema import FIELDS, SHORT
+from esper_ab.settings.schema import FIELDS, SHORT, or_of_trainer
 from esper_ab.settings.values import typed
 
 _LONGEST_FOLDER = 50  # stays below the 64 characters of a name when a hash is added
@@ -52,7 +52,7 @@ def folder_of(name: str) -> str:
 def parse_parts(request: Request) -> tuple[Part, ...]:
     """Return the parts of a request: one for each task and cell of the grid. Raises UsageError as `parse` does."""
     tasks = _tasks(request)
-    cells = grid(request.grid, request.grid_origin)
+    cells = grid(request.grid, request.grid_origin, has_trainer=bool(request.value_of("trainer")))
     if len(tasks) < 2 and not cells:
         _refuse_joint_settings(tasks, request)
         return (Part(name="", asked=parse(request)),)
@@ -106,7 +106,7 @@ def share_of(alpha: float, parts: int, groups: int, *, controlled: bool) -> floa
     return alpha / (comparisons * parts + 1)
 
 
-def grid(texts: Iterable[str], origin: str = "--grid") -> tuple[Cell, ...]:
+def grid(texts: Iterable[str], origin: str = "--grid", *, has_trainer: bool = False) -> tuple[Cell, ...]:
     """Return all combinations of the values in KEY=V1,V2 texts, which were written at `origin`; () if there are none.
 
     Raises UsageError for a repeated key or value.
@@ -118,8 +118,9 @@ def grid(texts: Iterable[str], origin: str = "--grid") -> tuple[Cell, ...]:
         if not (equals_sign and key.strip()) or not all(pieces) or len(set(pieces)) < len(pieces) or len(pieces) < 2:
             raise UsageError(f"{origin} {text}: give at least two different values, as in ppo.lr=1e-4,1e-3")
         key = SHORT.get(key.strip(), key.strip())
+        hint = f"; {or_of_trainer(key)}" if has_trainer else ""
         if key == "margin" or (key in FIELDS and FIELDS[key].spec.same):
-            raise UsageError(f"{origin} {text}: {key} must be the same in every cell")
+            raise UsageError(f"{origin} {text}: {key} must be the same in every cell{hint}")
         if key in axes:
             raise UsageError(f"{origin} {text}: {key} is varied twice")
         axes[key] = pieces

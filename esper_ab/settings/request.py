@@ -19,7 +19,7 @@ from esper_ab.settings.flags import of_flags, read_flags
 from esper_ab.settings.flags_alone import said_otherwise
 from esper_ab.settings.foreign_keys import foreign
 from esper_ab.settings.launcher import NOT_GIVEN, AskedLauncher
-from esper_ab.settings.schema import CODE, FIELDS, PARAM, SHORT, TRAINER
+from esper_ab.settings.schema import CODE, FIELDS, PARAM, SHORT, TRAINER, or_of_trainer
 from esper_ab.settings.settings_file import NO_FILE, FileSettings
 from esper_ab.settings.values import typed
 from esper_ab.settings.vary import read_vary
@@ -269,13 +269,15 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
     key = assignment.key
     if key.startswith(PARAM) or (free and key.startswith(TRAINER)):
         return
+    if free and key in FIELDS and not FIELDS[key].of_trainers:
+        raise UsageError(f"{assignment.origin}: {key} is a setting for esper_ab's own tasks; {or_of_trainer(key)}")
     if key in FIELDS:
         if FIELDS[key].of_group or not in_group:
             return
         raise UsageError(
             f"{assignment.origin}: {key} cannot differ between groups; use ",
             SettingName(key, "…", assigned=True),
-            " for all groups",
+            f" for all groups{f'; {or_of_trainer(key)}' if free else ''}",
         )
     raise UsageError(f"{assignment.origin}: unknown key {key!r}; {_hint(key, in_group=in_group, free=free)}")
 
@@ -283,7 +285,7 @@ def _check_key(assignment: Assignment, *, in_group: bool, free: bool) -> None:
 def _hint(key: str, *, in_group: bool, free: bool) -> str:
     """Return the end of a message about the unknown key `key`: what the user may have meant."""
     if free and "." not in key:
-        return f"if it is a setting of your trainer, write {TRAINER}{key}"
+        return "; ".join(filter(None, (said_otherwise(key), or_of_trainer(key))))
     if hint := said_otherwise(key) or foreign(key):
         return hint
     if key.startswith(TRAINER):

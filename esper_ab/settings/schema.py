@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.settings import GroupSettings, Settings, Spec
+from esper_ab.contracts.settings import EVERY_KIND, GroupSettings, Settings, Spec
 from esper_ab.contracts.wording import did_you_mean
 from esper_ab.settings.experiment import AskedExperiment
 
@@ -28,6 +28,11 @@ class Field:
     kinds: tuple[str, ...]  # kinds of task that read it, as in Spec
     of_group: bool  # whether groups may differ in it
     flag: str  # its flag in Python's spelling, if it has one
+
+    @property
+    def of_trainers(self) -> bool:
+        """Whether experiments with a user's trainer read it."""
+        return not {EVERY_KIND, "trainer"}.isdisjoint(self.kinds)
 
 
 def _fields(struct: type[Settings], *, is_of_group: bool, prefix: str = "") -> Iterator[Field]:
@@ -57,6 +62,12 @@ DECLARED = (PARAM, TRAINER)  # prefixes of keys that users' code declares
 GROUP_FIELDS = {field.key: field for field in _fields(GroupSettings, is_of_group=True)}
 EXPERIMENT_FIELDS = {field.key: field for field in _fields(AskedExperiment, is_of_group=False) if field.key != "groups"}
 FIELDS = {key: field for key, field in GROUP_FIELDS.items() if f"{key}." not in DECLARED} | EXPERIMENT_FIELDS
+
+
+def or_of_trainer(key: str) -> str:
+    """Return the part of a message on a refused key that says how a trainer's own setting of that name is written."""
+    name = next((short for short, full_key in SHORT.items() if full_key == key), key)
+    return f"if it is a setting of your trainer, write {TRAINER}{name}"
 
 
 def leave_out_later(table: dict[str, Any], fields: Mapping[str, Field]) -> None:

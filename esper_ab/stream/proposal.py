@@ -14,7 +14,7 @@ from esper_ab.contracts.code_state import is_folder
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.settings.assignments import read_assignment
-from esper_ab.settings.schema import FIELDS, SHORT, TRAINER, of_group
+from esper_ab.settings.schema import FIELDS, TRAINER, or_of_trainer
 
 _EXAMPLE = '{"code": ".", "settings": {"lr": 0.01}, "note": "a larger step"}'
 _NOTE_CHARS = 2_000
@@ -46,9 +46,10 @@ def proposal_of_flags(code: str, settings: Iterable[str], note: str, *, is_repea
     values = {}
     for text in settings:
         assignment = read_assignment(text, f"--set {text}")
-        if assignment.key in values:
-            raise UsageError(f"--set {text}: {assignment.key} is set twice")
-        values[assignment.key] = _typed(assignment.value)
+        key = text.partition("=")[0].strip()  # as written, because "reward" is a name of a trainer's here
+        if key in values:
+            raise UsageError(f"--set {text}: {key} is set twice")
+        values[key] = _typed(assignment.value)
     return _checked(Proposal(code=code, settings=values, note=note, again=is_repeated))
 
 
@@ -78,11 +79,10 @@ def _checked(proposal: Proposal) -> Proposal:
 
 
 def _key(name: str) -> str:
-    """Return the key of a setting in which groups may differ; UsageError for any other."""
-    key = SHORT.get(name, name)
-    if key in FIELDS and not of_group(key):
+    """Return the key of a setting of the trainer, whose prefix may be missing; UsageError for one of the experiment."""
+    if name in FIELDS and FIELDS[name].of_trainers:
         raise UsageError(
             f"candidate: settings: {name} is the same for both groups; a candidate may change only what groups may "
-            "differ in"
+            f"differ in; {or_of_trainer(name)}"
         )
-    return key if of_group(key) or "." in key else f"{TRAINER}{key}"
+    return name if "." in name else f"{TRAINER}{name}"

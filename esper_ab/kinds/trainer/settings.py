@@ -10,7 +10,7 @@ from pathlib import PurePath
 import msgspec
 
 from esper_ab.contracts.code_state import CODE_FOLDER, read_code, written_code
-from esper_ab.contracts.errors import ByDoor, Missing, SettingName, UsageError
+from esper_ab.contracts.errors import Missing, SettingName, UsageError
 from esper_ab.contracts.machine import Machine, Questions, TaskFacts
 from esper_ab.contracts.margins import check_margin
 from esper_ab.contracts.outcome_summary import read_summary
@@ -38,7 +38,7 @@ from esper_ab.settings.experiment import AskedExperiment, ResolvedExperiment
 from esper_ab.settings.kernel import torch_alone
 from esper_ab.settings.kind import SettingsKind
 from esper_ab.settings.resolution import Resolution
-from esper_ab.settings.schema import FIELDS, TRAINER
+from esper_ab.settings.schema import FIELDS, TRAINER, or_of_trainer
 from esper_ab.settings.trainer_settings import check_outcome_name, outcome_measure, read_rehearsal
 
 _ONLY_OF_COMMANDS = ("end_idle", "outcome_summary")
@@ -98,15 +98,6 @@ class TrainerKind(SettingsKind):
         _check_command(reference, {group.name: group.settings.trainer for group in asked_experiment.groups})
         _check_filled(reference, rehearsal, SettingName("rehearsal"))
         return msgspec.structs.replace(single_rollout, episodes=1)
-
-    def _check_is_read(self, assignment: Assignment, task: str) -> None:
-        key = assignment.key
-        if not (key.startswith(TRAINER) or (key in FIELDS and self.reads(FIELDS[key]))):
-            raise UsageError(
-                f"{assignment.origin}: your trainer does not read {key}; groups differ in the trainer's own "
-                "settings, as in ",
-                ByDoor("--vary lr=1e-3,1e-2", "trainer.lr=1e-3"),
-            )
 
     def ask(self, asked_experiment: AskedExperiment) -> Questions:
         """Ask the preflight to rehearse the trainer."""
@@ -212,10 +203,12 @@ def _check_command_budget(assignments: Sequence[Assignment]) -> None:
             raise UsageError(
                 f"{assignment.origin}: a command has no window of training; ",
                 SettingName("outcome_summary", "mean-last-10"),
-                " averages the last ten numbers of its curve",
+                f" averages the last ten numbers of its curve; {or_of_trainer(key)}",
             )
         if key in _OF_COMMAND and assignment.value != _OF_COMMAND[key]:
-            raise UsageError(f"{assignment.origin}: a command reports one outcome, at one point, when it ends")
+            raise UsageError(
+                f"{assignment.origin}: a command reports one outcome, at one point, when it ends; {or_of_trainer(key)}"
+            )
 
 
 def _read_function(experiment: AskedExperiment, assignments: Sequence[Assignment]) -> AskedExperiment:

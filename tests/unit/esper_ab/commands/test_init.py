@@ -68,6 +68,13 @@ def test_the_commented_example_of_a_generated_file_declares_a_group(tmp_path):
     assert of_a_toml.groups[-1].settings.ppo.lr == 3e-3
 
 
+@pytest.mark.parametrize("text", [toml_file(), python_file("some")])
+@pytest.mark.parametrize("key", ["trainer", "outcome", "outcome_better"])
+def test_what_a_trainer_needs_is_described(text, key):
+    above, setting = re.search(rf"((?:^ *# .*\n)*)^ *(#{key} ?=.*)$", text, re.MULTILINE).groups()
+    assert re.search(r"# .*(as in '|higher or lower)", above.replace("\n", "") + setting)
+
+
 @pytest.mark.parametrize("name", ["mine.toml", "2 odd name.py"])
 def test_init_replaces_a_file_only_with_force(tmp_path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)
