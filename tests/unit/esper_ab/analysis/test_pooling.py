@@ -113,6 +113,18 @@ def test_guardrails_are_tested_over_all_pairs_at_the_pooled_bound():
     assert comparison.verdict is Verdict.BETTER
 
 
+def test_a_pooled_guardrail_does_not_hold_where_a_run_of_one_experiment_has_no_number():
+    groups = {name: replace(shape, params=600) for name, shape in APART.items()}
+    settings = {"guardrails": ("lower params_added margin 20%",), "control": "simplified"}
+    whole = experiment(1, replicates=20, groups=groups, settings=settings)
+    other = replace(whole, rng_seed=2)
+    unmeasured = {name: replace(shape, unmeasured=(3,)) for name, shape in groups.items()}
+    for groups_of_other, expected, left_out in ((groups, "holds", 0), (unmeasured, "not shown", 1)):
+        histories = (fold(whole.events()), fold(replace(other, groups=groups_of_other).events()))
+        (result,) = pooled(*histories).comparison.guardrails
+        assert (result.result, result.look.left_out, result.look.pairs) == (expected, left_out, 40 - left_out)
+
+
 def test_the_variance_of_a_pooled_comparison_is_its_own():
     groups = {**APART, "sparse": Shape(mode="sparse")}
     whole = experiment(1, groups=groups, settings={"variances": "moderated"})
