@@ -1,10 +1,11 @@
-"""What is said when an experiment is resumed after users' files have changed: which ones its runs use."""
+"""What is said when an experiment is resumed after users' files have changed: which ones its runs use, if any."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import is_command
 from esper_ab.contracts.wording import listed
@@ -36,6 +37,24 @@ def notices(experiment_dir: Path, history: History, first_events: Sequence[AnyEv
         source_file = Path(code.reference.rpartition(":")[0])
         if source_file.is_absolute() and _source_of(code, experiment_dir) != code.sha256:
             yield f"{source_file} {_CHANGED}: all runs use the copy in {experiment_dir / code.folder}; {_REMEDY}"
+
+
+def check_command_files(history: History) -> None:
+    """Raise UsageError if runs of a command could not start, because its files are no longer those of complete seeds.
+
+    Before a seed is complete, runs use the files as they are now. With a state of the code per group, a run has its
+    own copy of them.
+    """
+    facts = history.plan.trainer
+    if facts is None or facts.states or not is_command(history.plan.experiment.trainer):
+        return
+    sha256 = _trainer_sha256(history)
+    if sha256 == _planned_sha256(history) or (sha256 and not any_complete(history)):
+        return
+    raise UsageError(
+        f"{_trainer_file(history)} in {facts.root} {_CHANGED}, so further runs could not be compared with those "
+        f"before; restore the earlier file, then resume, or {_REMEDY}"
+    )
 
 
 def _used_as_it_is(history: History, mended: TrainerMended) -> str:

@@ -16,7 +16,7 @@ from esper_ab.contracts.errors import DiskFull, EsperError, Interrupted, UsageEr
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.trainer import is_command
 from esper_ab.control import descriptors, provenance
-from esper_ab.control.changed_code import notices
+from esper_ab.control.changed_code import check_command_files, notices
 from esper_ab.control.coordinator import Coordinator
 from esper_ab.control.event_sink import EventSink
 from esper_ab.control.fleet import Fleet
@@ -161,8 +161,10 @@ def _past(experiment_dir: Path, recorded_events: Iterator[events.AnyEvent]) -> H
 def check_code(experiment_dir: Path, history: History, *, allowed: bool) -> None:
     """Raise UsageError if this code differs from that of the existing records, unless a change is `allowed`.
 
-    Runs done with two states of the code cannot be compared in pairs, so the audit would block the verdict.
+    Runs done with two states of the code cannot be compared in pairs, so the audit would block the verdict. A change of
+    a command's own files is never allowed.
     """
+    check_command_files(history)
     code = provenance.code()
     for state in code_states(history):
         key = telling([state.code, code])

@@ -40,6 +40,8 @@ class Loss:
 
     @property
     def line(self) -> str:
+        if self.fault.stops_experiment:  # what it reported ends with the remedy
+            return f"{self.worker.title}, {self.where}, {self.how}"
         return f"{self.worker.title} {self.how}, {self.where}"
 
     @property

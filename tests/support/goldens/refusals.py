@@ -49,6 +49,7 @@ import pytest
 from esper_ab.analysis.calibration import calibration_of
 from esper_ab.contracts.errors import EsperError
 from esper_ab.contracts.machine import Machine
+from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.control import preflight
 from esper_ab.journal.events import RunEvaluated
 from esper_ab.journal.fold import fold
@@ -71,6 +72,7 @@ EXPERIMENTS: dict[str, Callable[[], list[Any]]] = {
     "failed": ready_journals.failed_run,
     "one seed": ready_journals.one_replicate,
     "stopped": lambda: _stopped(),
+    "stopped, without its script": lambda: _stopped_command(),
     "no event": lambda: [],
     "one group": lambda: synthetic.Synthetic(groups={"shaped": synthetic.Shape()}).events(),
     "one group with another rng seed": lambda: synthetic.Synthetic(
@@ -109,6 +111,14 @@ def _plan(*tasks: str, cells: tuple[str, ...] = ()) -> bytes:
 def _stopped() -> list[Any]:
     events = ready_journals.planted_effect()
     return events[: next(i for i, event in enumerate(events) if isinstance(event, RunEvaluated))]
+
+
+def _stopped_command() -> list[Any]:
+    first, *others = _stopped()
+    experiment = msgspec.structs.replace(first.plan.experiment, trainer="python train.py --seed {seed} --out {out}")
+    facts = TrainerFacts(root="/nowhere", files=("train.py",), sha256="0" * 64)
+    plan = msgspec.structs.replace(first.plan, experiment=experiment, trainer=facts)
+    return [msgspec.structs.replace(first, plan=plan), *others]
 
 
 def _joint(folder: Path) -> Path:

@@ -6,10 +6,12 @@ from support.journals.ready_journals import planted_effect
 from support.journals.synthetic import started
 from support.plans import fake_plans
 
+from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.source_files import source_sha256
 from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.contracts.worker_order import RewardCode
-from esper_ab.control.changed_code import notices
+from esper_ab.control.changed_code import check_command_files, notices
+from esper_ab.control.experiment_run import check_code
 from esper_ab.journal.events import TrainerMended
 from esper_ab.journal.fold import begin, fold
 
@@ -50,6 +52,33 @@ def test_a_removed_trainer_counts_as_changed(script, tmp_path):
     script.unlink()
     (notice,) = notices(tmp_path / "runs", history, [])
     assert notice.startswith("train.py has changed since the experiment was planned")
+
+
+COMMAND = "python train.py --seed {seed} --out {out}"
+
+
+def test_a_changed_file_of_a_command_is_refused_once_a_seed_is_complete(script, tmp_path):
+    history = with_trainer(fold(planted_effect()), tmp_path, COMMAND)
+    check_code(tmp_path, history, allowed=True)
+    script.write_text("lr = 2\n")
+    with pytest.raises(UsageError, match=rf"^train.py in {tmp_path} has changed since .*; restore the earlier"):
+        check_code(tmp_path, history, allowed=True)
+
+
+def test_a_changed_file_of_a_command_is_used_before_a_seed_is_complete_unless_it_is_gone(script, tmp_path):
+    history = with_trainer(begin(started(fake_plans.plan())), tmp_path, COMMAND)
+    script.write_text("lr = 2\n")
+    check_command_files(history)
+    script.unlink()
+    with pytest.raises(UsageError, match="has changed since"):
+        check_command_files(history)
+
+
+@pytest.mark.parametrize("reference", ["train.py", "train.py:train"])
+def test_a_changed_file_that_was_copied_is_not_refused(script, tmp_path, reference):
+    history = with_trainer(fold(planted_effect()), tmp_path, reference)
+    script.write_text("lr = 2\n")
+    check_command_files(history)
 
 
 @pytest.mark.parametrize(

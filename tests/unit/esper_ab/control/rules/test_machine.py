@@ -232,6 +232,7 @@ def test_changed_code_stops_the_experiment_without_losing_seeds():
     world = world_ended_by(True, "train.py changed; put it back", stops=True)
     assert not [run for run in world.recorded.runs.values() if run.lost]
     assert str(world.error).count("train.py changed; put it back") == 1
+    assert str(world.error).splitlines()[0].endswith("reported an error: train.py changed; put it back")
 
 
 def test_a_failing_copy_of_user_code_is_reported_once():
