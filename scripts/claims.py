@@ -71,7 +71,7 @@ def seal(claim: StoredClaim) -> None:
         {
             "sealed": datetime.now(UTC).isoformat(timespec="seconds"),
             "claim_sha256": claim.sha256,
-            "plan_sha256": plan.get("sha256") or plan["plan"]["digest"],
+            "plan_digest": plan["digest"] if "parts" in plan else plan["plan"]["digest"],
             "estimated_core_minutes": round(core_minutes, 1),
         },
     )
@@ -92,6 +92,21 @@ def run(claim: StoredClaim, output_dir: Path) -> None:
         words = ["resume", str(directory)]
     subprocess.run((PROGRAM, *words), cwd=ROOT, env=ENVIRONMENT, check=True)
     store_answer(claim, directory)
+    note_other_plan(claim)
+
+
+def note_other_plan(claim: StoredClaim) -> None:
+    """Say if the plan of a stored answer is not the sealed one; older seals, without `plan_digest`, cannot tell.
+
+    The settings of the claim are those that were sealed: what a plan takes from the machine or the code differs.
+    """
+    sealed_digest = (claim.stored("seal.json") or {}).get("plan_digest")
+    answer = claim.stored("verdict.json") or {}
+    if sealed_digest is not None and answer["plan"] != sealed_digest:
+        print(
+            f"{claim.name}: note: another plan ran ({answer['plan']}) than the sealed one ({sealed_digest}); "
+            "devices, the kernel's build or defaults differ: compare --dry-run -v with plan.txt"
+        )
 
 
 def store_answer(claim: StoredClaim, directory: Path) -> None:

@@ -16,6 +16,7 @@ from esper_ab.contracts.reward_audit import RewardAudit
 from esper_ab.launchers import Launcher
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.plan import Plan
+from esper_ab.readers.joint_directory import digest_over_all
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.launcher import NOT_GIVEN, AskedLauncher
 from esper_ab.settings.parts import Part
@@ -100,6 +101,13 @@ class CampaignPlan:
     def groups(self) -> tuple[str, ...]:
         """The names of the groups, which are the same in all parts."""
         return tuple(group.name for group in self.parts[0].plan.experiment.groups)
+
+    @property
+    def digest(self) -> str:
+        """The digest of the plan: of all settings and, over several parts, also of the rule over them."""
+        if self.over_all is not None:
+            return digest_over_all(self.over_all.digest, [(part.name, part.plan.digest) for part in self.parts])
+        return self.parts[0].plan.digest
 
     @property
     def comparisons(self) -> tuple[Contrast, ...]:

@@ -216,7 +216,7 @@ def _describe_joint(plan: CampaignPlan) -> str:
             f"estimate of all parts: {duration(sum(part.cost.duration_s for part in plan.parts))}",
             f"margins: {margins}",
             f"rule over all parts: {rule_sentence(joint_plan.design)}",
-            f"sha256 of the plan: {joint_plan.digest}",
+            f"digest: {plan.digest}",
         )
     )
 
@@ -227,7 +227,7 @@ def encode(plan: CampaignPlan) -> bytes:
     if plan.over_all is None:
         return bytes(parts[0])
     directory_json = msgspec.Raw(json.dumps(str(plan.directory)).encode())  # it may have bytes that are not UTF-8
-    return msgspec.json.encode({"experiment_dir": directory_json, "sha256": plan.over_all.digest, "parts": parts})
+    return msgspec.json.encode({"experiment_dir": directory_json, "digest": plan.digest, "parts": parts})
 
 
 def _encode_part(part: PartPlan) -> bytes:

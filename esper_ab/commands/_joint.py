@@ -25,7 +25,8 @@ def status_joint(directory: Path, *, json: bool) -> None:
     plan = read_plan(directory / PLAN_NAME)
     if json:
         parts = [{"part": part.name, **_status_tree(directory / part.folder)} for part in joint_experiment.parts]
-        click.echo(json_module.dumps({"experiment": directory.name, "plan": plan.digest, "parts": parts}, indent=2))
+        digest = joint_experiment.digest(plan.digest)
+        click.echo(json_module.dumps({"experiment": directory.name, "plan": digest, "parts": parts}, indent=2))
         return
     folders = [directory / part.folder for part in joint_experiment.parts]
     for part, folder in zip(joint_experiment.parts, folders, strict=True):

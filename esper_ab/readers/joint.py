@@ -119,6 +119,11 @@ class JointResult:
         return self.loaded_parts.directory.name
 
     @property
+    def digest(self) -> str:
+        """The digest of the plan of all parts."""
+        return self.loaded_parts.joint_experiment.digest(self.loaded_parts.plan.digest)
+
+    @property
     def parts(self) -> tuple[PartNow, ...]:
         """The progress of every part."""
         return self.loaded_parts.parts

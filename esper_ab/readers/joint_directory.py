@@ -1,6 +1,6 @@
 """The directory of a joint experiment: one plan, and below it an experiment directory for every part.
 
-plan.json           the comparisons over all parts and their rule: a plan of `esper-ab design`, with its sha256
+plan.json           the comparisons over all parts and their rule: a plan of `esper-ab design`, with its own sha256
 joint.json          the parts: names, folders, digests
 PART.toml           the settings from which a part is launched
 PART/               the experiment directory of a part
@@ -12,6 +12,7 @@ summary.txt, report.html, verdict.json     the answer
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -47,8 +48,22 @@ class Joint(Settings, frozen=True, kw_only=True):
     references: str | UnsetType = UNSET  # absolute path; unset: there is none
     references_limit_bytes: Count | UnsetType = UNSET
 
+    def digest(self, rule: str) -> str:
+        """Return the digest of the whole plan; `rule`: that of plan.json."""
+        return digest_over_all(rule, [(part.name, part.digest) for part in self.parts])
+
 
 _decode = msgspec.json.Decoder(Joint).decode
+
+
+def digest_over_all(rule: str, parts: Iterable[tuple[str, str]]) -> str:
+    """Return the digest of a plan of several parts: the sha256 of its rule and of all settings of every part.
+
+    `rule`: digest of the rule over all parts; `parts`: name and digest of each part, in the order of the plan.
+    """
+    import hashlib  # loads OpenSSL, which `status` does not need
+
+    return hashlib.sha256(msgspec.json.encode([rule, list(parts)])).hexdigest()
 
 
 def is_joint(directory: Path) -> bool:

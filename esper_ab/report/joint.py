@@ -51,8 +51,7 @@ def joint_report(result: JointResult, place: str = "EXPERIMENT") -> Document:
         name=result.name,
         state=state_over_parts(result.loaded_parts),
         rest=shell_command("report", place, "--verbose"),
-        footer=f"Judged by the plan with the sha256 {joint_answer.plan}. "
-        "Every number follows from the parts' journals.",
+        footer=f"Judged by the plan with the digest {result.digest}. Every number follows from the parts' journals.",
         nodes=(
             *(verdicts(joint_answer, task) for task in mean_first(joint_answer)),
             Figures(partial(_drawings, result)),
@@ -84,6 +83,7 @@ def render_joint_json(result: JointResult) -> str:
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "experiment": result.name,
+        "plan": result.digest,
         "complete": result.complete,
         "parts": [
             {

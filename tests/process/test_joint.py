@@ -58,12 +58,17 @@ def _result(working_folder: Path, part: str) -> str:
     return str(json.loads((working_folder / "experiments/both" / part / "verdict.json").read_bytes())["result"])
 
 
-def test_a_joint_report_has_one_answer_and_a_page_per_part(working_folder, capsys):
+def test_a_joint_report_has_one_answer_to_its_plan_and_a_page_per_part(working_folder, capsys):
+    plan = stdout_of(*LAUNCH, "--task", "synthetic,digits", "--name", "again", "--dry-run", "--json")
+    planned_digest = json.loads(plan)["digest"]
+    assert invoke(group, ["status", "experiments/both", "--json"], "esper-ab") == 0
+    assert json.loads(capsys.readouterr().out)["plan"] == planned_digest
     assert invoke(group, ["report", "experiments/both", "--json"], "esper-ab") == 0
     answer = json.loads(capsys.readouterr().out)
     assert [comparison["task"] for comparison in answer["judged"]["comparisons"]] == ["synthetic", "digits", MEAN]
     assert [profile["group"] for profile in answer["judged"]["profiles"]] == ["wait", "random"]
     assert answer["judged"]["departures"] == []
+    assert answer["plan"] == planned_digest
     for part in answer["parts"]:
         assert (working_folder / "experiments/both" / part["folder"] / "report.html").is_file()
 

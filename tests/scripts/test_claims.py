@@ -136,6 +136,21 @@ def test_a_sealed_claim_does_not_run_with_other_settings(claim, tmp_path):
         claims.run(claim, tmp_path / "experiments")
 
 
+@pytest.mark.parametrize(
+    ("seal", "is_noted"),
+    [
+        ({"plan_digest": "a" * 64}, False),
+        ({"plan_digest": "b" * 64}, True),
+        ({"plan_sha256": "b" * 64}, False),  # an older seal, whose digest covers only the rule over all tasks
+    ],
+)
+def test_an_answer_to_another_plan_than_the_sealed_one_is_noted(claim, capsys, seal, is_noted):
+    claim.store("seal.json", seal)
+    claim.store("verdict.json", {"plan": "a" * 64})
+    claims.note_other_plan(claim)
+    assert ("another plan" in capsys.readouterr().out) is is_noted
+
+
 def test_modules_beside_a_claim_are_sealed_with_it(claim):
     sha256 = claim.sha256
     (claim.folder / "rewards.py").write_text("")

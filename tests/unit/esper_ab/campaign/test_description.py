@@ -5,17 +5,23 @@ from dataclasses import replace
 import msgspec
 import pytest
 from support.journals.synthetic import Shape, Synthetic
+from support.outcomes.csv_outcomes import scales
 from support.plans import requests
 
 from esper_ab.analysis.calibration import calibration_of
 from esper_ab.campaign.campaign import Campaign, CampaignPlan, Part, PartPlan, PriorResults
-from esper_ab.campaign.description import chances, describe, power_line, whole_plan
+from esper_ab.campaign.description import chances, describe, encode, power_line, whole_plan
+from esper_ab.campaign.directory import write_campaign_files
 from esper_ab.campaign.part_planning import plan_on
+from esper_ab.contracts.settings import PPOSettings
 from esper_ab.design.outcome_windows import WindowSpread
 from esper_ab.journal.fold import fold
 from esper_ab.launchers.inline import LAUNCHER
+from esper_ab.readers.external_plan import make_external_plan, read_plan
+from esper_ab.readers.joint_directory import PLAN_NAME, read_joint
 from esper_ab.settings.claim_table import Claim, remarks_on
 from esper_ab.stats.curve_change import CurveChange
+from esper_ab.verdict.analysis_plan import Rule
 
 MACHINE = requests.machine()
 
@@ -137,3 +143,35 @@ def test_the_cost_beside_a_budget_counts_a_core_once_though_several_runs_share_i
     assert len(part.plan.lanes) > 1
     _, budget_line = described(part, Claim(sentence="Rewards differ.", core_minutes=20.0))
     assert budget_line.endswith(f"the estimate of this plan is {part.cost.duration_s / 60.0:.1f} at most")
+
+
+def joint_plan(folder, second_ppo):
+    """Return the plan of two parts; `second_ppo`: settings of one of the two groups in both."""
+    groups = (requests.group("a"), requests.group("b", ppo=second_ppo))
+    tasks = ("one", "two")
+    parts = tuple(
+        replace(make_part(folder / task, None, groups=groups, rng_seed=seed), name=task)
+        for seed, task in enumerate(tasks)
+    )
+    campaign = Campaign(parts=tuple(Part(name=part.name, asked=part.asked) for part in parts), output_dir=folder.parent)
+    rule = make_external_plan(("a", "b"), tuple("012345"), scales(tasks=tasks), Rule())
+    return CampaignPlan(
+        campaign=campaign, directory=folder, generated="", parts=parts, launcher=LAUNCHER, over_all=rule
+    )
+
+
+def test_joint_plans_that_differ_in_one_setting_of_one_group_have_different_digests(tmp_path):
+    plan, same_plan, other_plan = (joint_plan(tmp_path, PPOSettings(lr=lr)) for lr in (0.002, 0.002, 0.003))
+    assert plan.over_all.digest == other_plan.over_all.digest
+    assert plan.digest == same_plan.digest
+    digests = {plan.digest, other_plan.digest, replace(plan, parts=plan.parts[::-1]).digest, plan.over_all.digest}
+    assert len(digests) == 4
+    assert f"\ndigest: {plan.digest}\n" in describe(plan)
+    assert msgspec.json.decode(encode(plan))["digest"] == plan.digest
+
+
+def test_the_digest_of_a_joint_plan_is_known_from_what_its_directory_holds(tmp_path):
+    plan = joint_plan(tmp_path / "several", PPOSettings())
+    plan.directory.mkdir()
+    write_campaign_files(plan)
+    assert read_joint(plan.directory).digest(read_plan(plan.directory / PLAN_NAME).digest) == plan.digest
