@@ -27,6 +27,7 @@ from esper_ab.api.running import READING
 from esper_ab.contracts.errors import USER_FAULTS, EsperError, UsageError
 from esper_ab.contracts.process_exit import PROCESS_EXIT
 from esper_ab.contracts.regular_file import read_regular
+from esper_ab.contracts.trainer import or_script
 from esper_ab.contracts.visible import visible_line
 from esper_ab.settings.experiment import AskedExperiment
 
@@ -161,6 +162,8 @@ def _run_guarded(path: Path, action: Callable[[], Made]) -> Made:
             message = first_line
         else:
             message = f"{type(error).__name__}: {first_line}".removesuffix(": ")
+        if isinstance(error, SystemExit):  # as from argparse, which misses the flags of a script
+            message += f"; {or_script(str(path))}"
         raise UsageError(visible_line(f"{place}: {message}", _MESSAGE_CHARS)) from None
 
 
@@ -185,7 +188,7 @@ def _explain_nothing(path: Path, named_values: dict[str, Any], module: ModuleTyp
     for symbol, value in named_values.items():
         needed_words = ", ".join(_needed_arguments(value))
         return f"{_place(path, value)}: {symbol} needs {needed_words}, but is called without arguments; add defaults"
-    remedy = "define create_NAME_experiment(), get_experiment() or experiment in it"
+    remedy = f"define create_NAME_experiment(), get_experiment() or experiment in it; {or_script(str(path))}"
     imported_names = [name for name in vars(module) if _FACTORY.fullmatch(name) and name != "create_experiment"]
     if imported_names:
         return f"{path}: no experiment of its own (it imports {', '.join(imported_names)}); {remedy}"

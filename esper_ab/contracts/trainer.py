@@ -167,6 +167,11 @@ def is_guarded(reference: str) -> bool:
     return is_command(reference) or is_function(reference)
 
 
+def or_script(path: str) -> str:
+    """Return the part of a message on a refused Python file that says how a script is written instead."""
+    return f'if it is a script, write "python {shlex.quote(path)} --seed {{seed}} … --out {{out}}"'
+
+
 def check_reference(reference: str) -> None:
     """Raise ValueError if a trainer is a command without words, or one with an unclosed quote."""
     if is_command(reference) and not shlex.split(reference):

@@ -19,7 +19,7 @@ import torch
 
 from esper_ab.contracts.plain_values import as_float, expected_instead
 from esper_ab.contracts.rng import PathPart, RngPath
-from esper_ab.contracts.trainer import TrainerOrder, TrainerSettings, TrainerValue
+from esper_ab.contracts.trainer import TrainerOrder, TrainerSettings, TrainerValue, or_script
 from esper_ab.contracts.worker_order import RewardCode
 from workers.kinds.trainer.words import seed_at
 from workers.storage import state_bytes
@@ -122,7 +122,14 @@ def flat(settings: TrainerSettings) -> dict[str, TrainerValue]:
 def load(path: str) -> tuple[PythonTrainer, UserCode]:
     """Execute the file at `path`; return the trainer that the file defines, and the file's code."""
     subject = f"trainer {Path(path).name}"
-    code = loading.load(subject, path)
+    try:
+        code = loading.load(subject, path)
+    except ValueError as error:
+        if isinstance(error.__cause__, SystemExit):  # as from argparse, which misses the flags of a script
+            raise ValueError(f"{error}; {or_script(path)}") from None
+        raise
+    if not callable(getattr(code.module, "evaluate", None)):
+        raise ValueError(f"{subject}: no function 'evaluate', which a file with train(run) needs; {or_script(path)}")
     return _read_trainer(code.module, subject), code
 
 

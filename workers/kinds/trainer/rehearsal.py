@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from esper_ab.contracts.measures import Measure
 from esper_ab.contracts.trainer import TrainerFacts, TrainerQuestion, is_command, is_function
 from workers.kinds.trainer.command_rehearsal import rehearse_command
@@ -31,4 +33,5 @@ def rehearse(
             return rehearse_states(question, rehearse_one, doing)
         return rehearse_one(question)
     except (ValueError, OSError) as error:
-        return TrainerFacts(problem=" ".join(str(error).split()))
+        subject = f"trainer {Path(question.reference).name}: "  # which the asker's message has, with the path
+        return TrainerFacts(problem=" ".join(str(error).split()).removeprefix(subject))

@@ -71,6 +71,9 @@ def test_unknown_or_invalid_trainer_settings_are_refused(tmp_path: Path, values:
         load(tmp_path, WHOLE).settings(values)
 
 
+SCRIPT = r'if it is a script, write "python /.*/mine\.py --seed {seed} … --out {out}"$'
+
+
 @pytest.mark.parametrize(
     ("old_text", "new_text", "complaint"),
     [
@@ -84,6 +87,8 @@ def test_unknown_or_invalid_trainer_settings_are_refused(tmp_path: Path, values:
         ("esper_ab.TrainerSettings", "object", "Settings must be a class Settings"),
         ("lr: float = 0.1", "lr: float", "Settings.lr has no default"),
         ("import esper_ab", "import esper_abc", "No module named 'esper_abc'"),
+        ("import esper_ab", "import esper_ab; raise SystemExit(2)", f"SystemExit: 2; {SCRIPT}"),
+        ("def evaluate", "def test", f"no function 'evaluate', which a file with .* needs; {SCRIPT}"),
     ],
 )
 def test_a_file_that_is_not_a_trainer_is_refused(tmp_path: Path, old_text: str, new_text: str, complaint: str) -> None:
