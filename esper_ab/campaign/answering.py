@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from esper_ab.contracts.answer_files import PAGE
-from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.errors import JournalError, UsageError
 from esper_ab.contracts.shell_command import typeable
 from esper_ab.contracts.visible import visible_line
 from esper_ab.design.design import Contrast
 from esper_ab.live.console import waiting
 from esper_ab.readers.external_plan import read_plan
-from esper_ab.readers.joint_directory import PLAN_NAME, is_joint, read_joint
-from esper_ab.report.build import Report, build_report, printed
+from esper_ab.readers.joint_directory import PLAN_NAME, Joint, is_joint, read_joint
+from esper_ab.report.build import Report, build_report, ended_by, printed
 from esper_ab.verdict.requirement import Requirement, parse_requirement, require
 
 if TYPE_CHECKING:
@@ -101,12 +101,28 @@ def _write_over_all(directory: Path, form: Form) -> WrittenAnswer:
         text = render_joint_brief(result, directory / PAGE)
     else:
         text = render_text(document, in_full=form == "whole")
+    text = text.removesuffix("\n")
     return WrittenAnswer(
         groups=plan.groups,
         contrasts=plan.design.comparisons,
         comparisons=result.judged.comparisons,
-        text=text.removesuffix("\n"),
+        text=text if form == "json" else ended_by(text, _sentences_over_tasks(directory, joint_experiment)),
     )
+
+
+def _sentences_over_tasks(directory: Path, joint_experiment: Joint) -> tuple[str, ...]:
+    """Return a sentence per comparison on this experiment and those that it replicates; () as `_sentences_on_all`."""
+    if not joint_experiment.earlier:
+        return ()
+    from esper_ab.readers.same_question_over_tasks import same_question_over_tasks, with_earlier_over_tasks  # as above
+    from esper_ab.report.confirmation import confirmations
+    from esper_ab.report.together import together_over_tasks
+
+    try:
+        experiments = with_earlier_over_tasks(directory, joint_experiment)
+        return confirmations(together_over_tasks(same_question_over_tasks(experiments))) if experiments else ()
+    except (JournalError, UsageError):
+        return ()
 
 
 def parse_requirements(

@@ -15,7 +15,7 @@ from esper_ab.contracts.machine import Machine
 from esper_ab.contracts.reward_audit import RewardAudit
 from esper_ab.launchers import Launcher
 from esper_ab.plan.estimate import Estimate
-from esper_ab.plan.plan import Plan
+from esper_ab.plan.plan import EarlierExperiment, Plan
 from esper_ab.readers.joint_directory import digest_over_all
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.launcher import NOT_GIVEN, AskedLauncher
@@ -24,6 +24,7 @@ from esper_ab.settings.references import References
 from esper_ab.trackers.settings import Tracking
 
 if TYPE_CHECKING:
+    from esper_ab.campaign.replicated import OriginalParts
     from esper_ab.code_trees.sealing import SealedCode
     from esper_ab.design.calibration_file import Calibration
     from esper_ab.design.design import Contrast
@@ -39,6 +40,7 @@ class PriorResults:
     calibration: Calibration | None = None
     reward_audit: RewardAudit | None = None
     original: Plan | None = None  # of the experiment whose settings are launched again
+    original_parts: OriginalParts | None = None  # likewise, of one over several parts
 
     @property
     def noise(self) -> EvaluationNoise | None:
@@ -53,6 +55,7 @@ class Campaign:
     parts: tuple[Part, ...]  # at least one
     output_dir: Path
     scores: str = ""  # WORST..TARGET, for all parts or by part; "": the ends of the declared ranges
+    grid: tuple[str, ...] = ()  # KEY=V1,V2: the axes of the cells, if parts are cells
     launcher: AskedLauncher = NOT_GIVEN
     tracking: Tracking = field(default_factory=Tracking)  # results do not depend on trackers
     prior: PriorResults = field(default_factory=PriorResults)
@@ -96,6 +99,7 @@ class CampaignPlan:
     launcher: Launcher
     over_all: AnalysisPlan | None = None  # the comparisons over several parts; None: the only part's own
     scores: dict[str, tuple[float, float]] = field(default_factory=dict)  # by part: worst and target outcome
+    pooled_with: tuple[EarlierExperiment, ...] = ()  # by several parts together: the experiments that they replicate
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from esper_ab.contracts.visible import visible_line
 from esper_ab.health.processor import room
 from esper_ab.plan.budget import MEASURED_ON, known_sd_of_pairs
 from esper_ab.plan.estimate import duration
-from esper_ab.plan.text import WIDTH, plan_text, short_text, wrapped
+from esper_ab.plan.text import WIDTH, plan_text, replication_words, short_text, wrapped
 
 if TYPE_CHECKING:  # needs scipy, which --help does not
     from esper_ab.design.calibration_file import Calibration
@@ -217,6 +217,7 @@ def _describe_joint(plan: CampaignPlan) -> str:
             f"margins: {margins}",
             f"rule over all parts: {rule_sentence(joint_plan.design)}",
             f"digest: {plan.digest}",
+            *filter(None, (replication_words(plan.pooled_with, joint_plan.design),)),
         )
     )
 

@@ -25,6 +25,7 @@ from esper_ab.campaign.part_planning import plan_on
 from esper_ab.contracts.experiment_name import check_name
 from esper_ab.contracts.trainer import TRAINER_PREFIX
 from esper_ab.control.reservation import reserved
+from esper_ab.plan.joint_toml import joint_toml
 from esper_ab.plan.settings_toml import experiment_toml
 from esper_ab.readers.external_plan import save_plan
 from esper_ab.readers.joint_directory import PLAN_NAME, Joint, JointPart, write_joint
@@ -112,4 +113,14 @@ def write_campaign_files(plan: CampaignPlan) -> None:
         joint_experiment = msgspec.structs.replace(
             joint_experiment, references=str(references.folder), references_limit_bytes=references.limit_bytes
         )
+    if plan.pooled_with:
+        joint_experiment = msgspec.structs.replace(joint_experiment, pooled_with=plan.pooled_with)
+    whole_settings = joint_toml(
+        [part.plan.experiment for part in plan.parts],
+        alpha=plan.over_all.design.alpha,
+        grid=plan.campaign.grid,
+        scores=plan.campaign.scores,
+    )
+    if whole_settings:
+        settings["experiment"] = whole_settings
     write_joint(plan.directory, joint_experiment, settings)

@@ -20,6 +20,7 @@ from esper_ab.contracts.trainer import is_guarded
 from esper_ab.control.preflight import check_experiment_dir, check_launcher
 from esper_ab.journal.begun import begun
 from esper_ab.launchers import Launcher
+from esper_ab.plan.plan import EarlierExperiment
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import settings_of
 from esper_ab.settings.parts import Part, as_part
@@ -52,7 +53,11 @@ def plan_campaign(campaign: Campaign, launcher: Launcher, *, only_plan: bool = F
     if len(parts) == 1:
         return plan
     joint_plan = _plan_joint_analysis(plan)
-    return replace(plan, over_all=joint_plan, scores=_scores(campaign.scores, joint_plan))
+    original = campaign.prior.original_parts
+    pooled_with: tuple[EarlierExperiment, ...] = ()
+    if original is not None and original.replicated_by({part.name: part.plan for part in parts}):
+        pooled_with = original.earlier
+    return replace(plan, over_all=joint_plan, scores=_scores(campaign.scores, joint_plan), pooled_with=pooled_with)
 
 
 def plan_part(

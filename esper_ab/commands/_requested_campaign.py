@@ -84,6 +84,7 @@ def read_campaign(flags: LaunchFlags) -> Campaign:
     return Campaign(
         parts=parts,
         scores=request.scores,
+        grid=request.grid,
         output_dir=flags.output_dir,
         about=declaration.about,
         tracking=_checked_tracking(flags, declaration.tracking),
@@ -123,11 +124,15 @@ def _prior_results(flags: LaunchFlags) -> PriorResults:
     if flags.reward_audit is not None:
         reward_audit = load_reward_audit(flags.reward_audit)
     original = None
+    original_parts = None
     if flags.what is not None and Path(flags.what).suffix == ".toml":
-        from esper_ab.campaign.replicated import plan_beside  # reads a journal, which --help does not
+        from esper_ab.campaign.replicated import parts_beside, plan_beside  # read journals, which --help does not
 
         original = plan_beside(Path(flags.what))
-    return PriorResults(calibration=calibration, reward_audit=reward_audit, original=original)
+        original_parts = parts_beside(Path(flags.what))
+    return PriorResults(
+        calibration=calibration, reward_audit=reward_audit, original=original, original_parts=original_parts
+    )
 
 
 def _checked_tracking(flags: LaunchFlags, declared_tracking: Tracking) -> Tracking:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -53,13 +53,22 @@ def declared(plan: Plan, original: Plan) -> Plan:
     It is then also pooled with the experiments with which `original` is pooled.
     """
     earlier = (*original.earlier, _named(original))
-    is_fresh = plan.experiment.rng_seed not in {experiment.rng_seed for experiment in earlier}
-    if not is_fresh or not plan.design.comparisons or _settings(plan) != _settings(original):
-        return plan
-    names = {name: name for name in _settings(plan)}
-    if fixed_rule(plan, names) != fixed_rule(original, names):
+    if not is_fresh(plan, earlier) or not replicates(plan, original):
         return plan
     return msgspec.structs.replace(plan, pooled_with=earlier)
+
+
+def is_fresh(plan: Plan, earlier: Iterable[EarlierExperiment]) -> bool:
+    """True if the rng seed of `plan` is that of no earlier experiment."""
+    return plan.experiment.rng_seed not in {experiment.rng_seed for experiment in earlier}
+
+
+def replicates(plan: Plan, original: Plan) -> bool:
+    """True if `plan` fixes the same as `original`, for groups with the same names, and compares them."""
+    if not plan.design.comparisons or _settings(plan) != _settings(original):
+        return False
+    names = {name: name for name in _settings(plan)}
+    return fixed_rule(plan, names) == fixed_rule(original, names)
 
 
 def _named(plan: Plan) -> EarlierExperiment:

@@ -43,11 +43,11 @@ def experiment_toml(plan: Plan, machine: Machine, author_remarks: dict[str, Any]
 
     [record] has facts about this launch, and the author's remarks from `author_remarks`.
     """
-    tree = _settings(plan.experiment)
+    tree = settings_tree(plan.experiment)
     used_devices = {device for lane in plan.lanes for device in lane.devices}
     devices = [device for device in machine.devices if device.name in used_devices]
     tree["record"] = {
-        "settings": _sha256(tree),
+        "settings": tree_sha256(tree),
         "digest": plan.digest,
         "versions": versions() | {"torch": machine.torch_version, "cuda": machine.cuda_build},
         "devices": {device.name: f"{device.title} {device.uuid}".strip() for device in devices},
@@ -63,7 +63,7 @@ def experiment_toml(plan: Plan, machine: Machine, author_remarks: dict[str, Any]
         }
     if author_remarks:
         tree["record"]["about"] = author_remarks
-    return "\n".join(_toml(tree)) + "\n"
+    return "\n".join(toml_lines(tree)) + "\n"
 
 
 def run_toml(plan: Plan, spec: RunSpec) -> str:
@@ -92,9 +92,9 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
         variances="own",
         shape="same",
     )
-    tree = _settings(experiment)
+    tree = settings_tree(experiment)
     tree["record"] = {
-        "settings": _sha256(tree),
+        "settings": tree_sha256(tree),
         "run": ref.name,
         "replicate": ref.replicate,
         "device": ref.device,
@@ -107,7 +107,7 @@ def run_toml(plan: Plan, spec: RunSpec) -> str:
     if states:
         flags += _code_flags(states[ref.group_id], flags)
     command = shell_command("launch", config_of(ref), *flags, "--name", "again")
-    return f"# Run {ref.name}. To train it again: {command}\n" + "\n".join(_toml(tree)) + "\n"
+    return f"# Run {ref.name}. To train it again: {command}\n" + "\n".join(toml_lines(tree)) + "\n"
 
 
 def _second_group_flags(spec: RunSpec) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ def _code_flags(state: str, flags: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for group in groups for word in ("--code", f"{group}={state}"))
 
 
-def _settings(experiment: ResolvedExperiment) -> dict[str, Any]:
+def settings_tree(experiment: ResolvedExperiment) -> dict[str, Any]:
     """Return the settings that the task's kind reads, as nested tables that `read_toml` accepts."""
     tree: dict[str, Any] = msgspec.to_builtins(experiment)
     del tree["arithmetic"]["kernel_build"]  # detected, not requested
@@ -157,12 +157,12 @@ def _leave_out_unread(table: dict[str, Any], fields: Mapping[str, Field], kind: 
             del table[key]
 
 
-def _sha256(tree: dict[str, Any]) -> str:
+def tree_sha256(tree: dict[str, Any]) -> str:
     """Return the hash of the settings after a round trip through TOML, because TOML drops empty tables."""
-    return settings_sha256(tomllib.loads("\n".join(_toml(tree))))
+    return settings_sha256(tomllib.loads("\n".join(toml_lines(tree))))
 
 
-def _toml(tree: dict[str, Any], path_above: tuple[str, ...] = ()) -> Iterator[str]:
+def toml_lines(tree: dict[str, Any], path_above: tuple[str, ...] = ()) -> Iterator[str]:
     """Yield TOML lines: plain values first, then a table for each dict that has plain values."""
     for key, value in tree.items():
         if not isinstance(value, dict):
@@ -172,7 +172,7 @@ def _toml(tree: dict[str, Any], path_above: tuple[str, ...] = ()) -> Iterator[st
             path = (*path_above, key)
             if any(not isinstance(inner_value, dict) for inner_value in value.values()):
                 yield f"\n[{'.'.join(_key(part) for part in path)}]"
-            yield from _toml(value, path)
+            yield from toml_lines(value, path)
 
 
 def _key(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from esper_ab.contracts.kinds_of_task import of_kind
@@ -13,12 +13,12 @@ from esper_ab.contracts.shell_command import shell_command
 from esper_ab.contracts.trainer import called
 from esper_ab.contracts.visible import visible, visible_line
 from esper_ab.contracts.wording import counted, listed
-from esper_ab.design.design import rule
+from esper_ab.design.design import Design, rule
 from esper_ab.design.moderation import moderation_words
 from esper_ab.plan.devices import environments_per_device, runs_at_once, unused_gpus, where
 from esper_ab.plan.estimate import Estimate, duration
 from esper_ab.plan.kind import NotesKind
-from esper_ab.plan.plan import Plan
+from esper_ab.plan.plan import EarlierExperiment, Plan
 from esper_ab.stats.least_pairs import LEAST_EQUIVALENCE_PAIRS, LEAST_OPEN_ENDED_PAIRS, LEAST_PAIRS
 
 _BLOCKS_SHOWN = 12
@@ -87,7 +87,11 @@ def short_text(
 
 def pooling_words(plan: Plan) -> str:
     """Say in one sentence with which experiments a replication is pooled, and by which rule; "" for other plans."""
-    earlier = plan.earlier
+    return replication_words(plan.earlier, plan.design)
+
+
+def replication_words(earlier: Sequence[EarlierExperiment], design: Design) -> str:
+    """Say in one sentence that a plan with this design is pooled with `earlier`; "" if there are none."""
     if not earlier:
         return ""
     from esper_ab.stats.pooled_bound import alpha_of_pooling  # needs numpy, and most plans replicate nothing
@@ -95,9 +99,9 @@ def pooling_words(plan: Plan) -> str:
     names = listed([experiment.name for experiment in earlier])
     number_words = "both" if len(earlier) == 1 else "all"
     start = f"Replicates {names}: when {number_words} have ended, they are also judged together"
-    if plan.design.anytime_after is not None:
+    if design.anytime_after is not None:
         return f"{start}, by the anytime-valid t over all pairs."
-    share = alpha_of_pooling(plan.design.alpha, len(earlier) + 1)
+    share = alpha_of_pooling(design.alpha, len(earlier) + 1)
     return f"{start}, in one look at {100.0 * share:.3g} %."
 
 

@@ -12,7 +12,8 @@ from esper_ab.contracts.errors import UsageError
 from esper_ab.journal.begun import begun
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
-from esper_ab.readers.joint_directory import Joint, JointPart
+from esper_ab.readers.external_plan import read_plan
+from esper_ab.readers.joint_directory import PLAN_NAME, Joint, JointPart, read_joint
 from esper_ab.readers.status import state_of
 from esper_ab.verdict.analysis_plan import AnalysisPlan
 from esper_ab.verdict.answer import Answer, with_profiles
@@ -90,6 +91,11 @@ class LoadedParts:
     histories: Mapping[str, History]  # by part, as far as they have begun
 
     @property
+    def digest(self) -> str:
+        """The digest of the plan of all parts."""
+        return self.joint_experiment.digest(self.plan.digest)
+
+    @property
     def rng_seed(self) -> int:
         """The rng seed, which all parts have in common; one of them has begun."""
         return next(iter(self.histories.values())).plan.experiment.rng_seed
@@ -121,7 +127,7 @@ class JointResult:
     @property
     def digest(self) -> str:
         """The digest of the plan of all parts."""
-        return self.loaded_parts.joint_experiment.digest(self.loaded_parts.plan.digest)
+        return self.loaded_parts.digest
 
     @property
     def parts(self) -> tuple[PartNow, ...]:
@@ -132,6 +138,11 @@ class JointResult:
     def complete(self) -> bool:
         """True if every part has ended and all of its runs are complete."""
         return self.loaded_parts.complete
+
+
+def digest_of(directory: Path) -> str:
+    """Return the digest of the plan of a joint experiment. Raises UsageError and JournalError for damaged files."""
+    return read_joint(directory).digest(read_plan(directory / PLAN_NAME).digest)
 
 
 def load_parts(directory: Path, joint_experiment: Joint, plan: AnalysisPlan) -> LoadedParts:

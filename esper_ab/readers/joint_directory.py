@@ -1,7 +1,8 @@
 """The directory of a joint experiment: one plan, and below it an experiment directory for every part.
 
 plan.json           the comparisons over all parts and their rule: a plan of `esper-ab design`, with its own sha256
-joint.json          the parts: names, folders, digests
+joint.json          the parts: names, folders, digests; the experiments that this one replicates
+experiment.toml     the settings of all parts, if one file can have them
 PART.toml           the settings from which a part is launched
 PART/               the experiment directory of a part
 tracking/           the trackers of all parts, if there are any
@@ -26,6 +27,7 @@ from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.settings import Settings
 from esper_ab.contracts.unreadable import UNREADABLE
 from esper_ab.journal.lock import JOURNAL_NAME, holder
+from esper_ab.plan.plan import EarlierExperiment
 
 JOINT_NAME = "joint.json"
 PLAN_NAME = "plan.json"
@@ -47,6 +49,13 @@ class Joint(Settings, frozen=True, kw_only=True):
     scores: dict[str, tuple[float, float]]  # by part: worst and target outcome; {}: no profiles are shown
     references: str | UnsetType = UNSET  # absolute path; unset: there is none
     references_limit_bytes: Count | UnsetType = UNSET
+    # If it replicates an experiment: that one, and those with which that one is pooled. Left out of others.
+    pooled_with: tuple[EarlierExperiment, ...] | UnsetType = UNSET
+
+    @property
+    def earlier(self) -> tuple[EarlierExperiment, ...]:
+        """The experiments with which this one is pooled; () unless it replicates one."""
+        return () if isinstance(self.pooled_with, UnsetType) else self.pooled_with
 
     def digest(self, rule: str) -> str:
         """Return the digest of the whole plan; `rule`: that of plan.json."""
@@ -77,7 +86,7 @@ def is_experiment(directory: Path) -> bool:
 
 
 def write_joint(directory: Path, joint_experiment: Joint, settings: dict[str, str]) -> None:
-    """Write the parts, after their plan; `settings`: text of experiment.toml by the part's folder.
+    """Write the parts, after their plan; `settings`: text of NAME.toml by the part's folder, or "experiment".
 
     Raises UsageError.
     """

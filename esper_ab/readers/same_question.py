@@ -19,6 +19,7 @@ from esper_ab.contracts.trainer import is_command
 from esper_ab.contracts.wording import listed
 from esper_ab.design.design import Contrast, rule
 from esper_ab.journal.fold import History
+from esper_ab.plan.plan import EarlierExperiment
 from esper_ab.plan.pooling import compared_pairs, fixed_rule, trainer_source
 from esper_ab.readers.agreement import Source, differing
 from esper_ab.settings.differences import flat
@@ -71,7 +72,15 @@ def same_question(sources: Sequence[Source]) -> SameQuestion:
     sources = [(name, history) for name, (_, history) in zip(names, sources, strict=True)]
     refuse_different(different_questions(sources))
     kept_names, repetitions = in_order(
-        [Repeatable(name=name, rng_seed=_rng_seed(history), histories=(history,)) for name, history in sources]
+        [
+            Repeatable(
+                name=name,
+                rng_seed=_rng_seed(history),
+                finished_runs=finished_runs(history),
+                pooling=_declared_pooling(history),
+            )
+            for name, history in sources
+        ]
     )
     by_name = dict(sources)
     return joined([(name, by_name[name]) for name in kept_names], repetitions)
@@ -93,11 +102,12 @@ def joined(sources: Sequence[Source], repetitions: tuple[str, ...] = ()) -> Same
     )
     rules = [fixed_rule(item.history.plan, item.names) for item in experiments]
     one_plan = all(rule == rules[0] for rule in rules)
-    missing_names = _find_missing(sources)
+    poolings = [_declared_pooling(history) for _, history in sources]
+    missing_names = find_missing(poolings)
     return SameQuestion(
         experiments=experiments,
         one_plan=one_plan,
-        declared=one_plan and not missing_names and _is_declared(sources),
+        declared=one_plan and not missing_names and is_declared(poolings),
         missing=missing_names,
         repeated=repetitions,
         differs=(*_differing_rules(sources), *_differing_facts(sources)),
@@ -184,12 +194,21 @@ def _settings_of_groups(history: History) -> tuple[bytes, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DeclaredPooling:
+    """The digest of an experiment's plan, and the experiments with which the plan says that it is pooled."""
+
+    digest: str
+    earlier: tuple[EarlierExperiment, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Repeatable:
     """An experiment that may repeat the runs of another, or replicate it."""
 
     name: str
     rng_seed: int
-    histories: tuple[History, ...]  # of each of its tasks
+    finished_runs: int  # over all of its tasks
+    pooling: DeclaredPooling
 
 
 def in_order(experiments: Sequence[Repeatable]) -> tuple[list[str], tuple[str, ...]]:
@@ -203,7 +222,7 @@ def in_order(experiments: Sequence[Repeatable]) -> tuple[list[str], tuple[str, .
     kept_experiments = []
     sentences = []
     for rng_seed, repeats in by_seed.items():
-        best = max(repeats, key=_finished_runs)
+        best = max(repeats, key=lambda item: item.finished_runs)
         kept_experiments.append(best)
         others = [item.name for item in repeats if item is not best]
         if others:
@@ -211,23 +230,27 @@ def in_order(experiments: Sequence[Repeatable]) -> tuple[list[str], tuple[str, .
             sentences.append(
                 f"{listed(others)} {verb} the runs of {best.name}, with the same rng seed ({rng_seed}): counted once."
             )
-    if _replication_comes_first([item.histories[0] for item in kept_experiments]):
-        kept_experiments.sort(key=lambda item: len(item.histories[0].plan.earlier))
+    if _replication_comes_first([item.pooling for item in kept_experiments]):
+        kept_experiments.sort(key=lambda item: len(item.pooling.earlier))
     return [item.name for item in kept_experiments], tuple(sentences)
 
 
-def _replication_comes_first(histories: Sequence[History]) -> bool:
+def _replication_comes_first(poolings: Sequence[DeclaredPooling]) -> bool:
     """True if an experiment is named before one that it replicates."""
-    digests = [history.plan.digest for history in histories]
-    for place, history in enumerate(histories):
-        if any(earlier.digest in digests[place + 1 :] for earlier in history.plan.earlier):
+    digests = [pooling.digest for pooling in poolings]
+    for place, pooling in enumerate(poolings):
+        if any(earlier.digest in digests[place + 1 :] for earlier in pooling.earlier):
             return True
     return False
 
 
-def _finished_runs(experiment: Repeatable) -> int:
-    runs = [run for history in experiment.histories for run in history.runs.values()]
-    return sum(run.evaluation is not None for run in runs)
+def finished_runs(history: History) -> int:
+    """Return the number of runs that have an outcome."""
+    return sum(run.evaluation is not None for run in history.runs.values())
+
+
+def _declared_pooling(history: History) -> DeclaredPooling:
+    return DeclaredPooling(digest=history.plan.digest, earlier=history.plan.earlier)
 
 
 def _rng_seed(history: History) -> int:
@@ -284,20 +307,17 @@ def _differing_facts(sources: Sequence[Source]) -> Iterator[str]:
             yield line
 
 
-def _find_missing(sources: Sequence[Source]) -> tuple[str, ...]:
-    """Name the experiments with which a plan says that it is pooled, but that are not among the sources."""
-    digests = {history.plan.digest for _, history in sources}
+def find_missing(poolings: Sequence[DeclaredPooling]) -> tuple[str, ...]:
+    """Name the experiments with which a plan says that it is pooled, but that are not among these."""
+    digests = {pooling.digest for pooling in poolings}
     return tuple(
         dict.fromkeys(
-            earlier.name for _, history in sources for earlier in history.plan.earlier if earlier.digest not in digests
+            earlier.name for pooling in poolings for earlier in pooling.earlier if earlier.digest not in digests
         )
     )
 
 
-def _is_declared(sources: Sequence[Source]) -> bool:
+def is_declared(poolings: Sequence[DeclaredPooling]) -> bool:
     """True if one plan names all others as those with which it is pooled."""
-    digests = {history.plan.digest for _, history in sources}
-    return any(
-        {plan.digest, *(earlier.digest for earlier in plan.earlier)} == digests
-        for plan in (history.plan for _, history in sources)
-    )
+    digests = {pooling.digest for pooling in poolings}
+    return any({pooling.digest, *(earlier.digest for earlier in pooling.earlier)} == digests for pooling in poolings)

@@ -16,20 +16,23 @@ from esper_ab.analysis.pooling_over_tasks import JoinedTasks
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.design import Contrast
-from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.readers.agreement import Source
 from esper_ab.readers.compared import refuse_few
 from esper_ab.readers.external_plan import read_plan
-from esper_ab.readers.joint import LoadedParts, load_parts
-from esper_ab.readers.joint_directory import PLAN_NAME, is_joint, read_joint
+from esper_ab.readers.joint import LoadedParts, digest_of, load_parts
+from esper_ab.readers.joint_directory import PLAN_NAME, Joint, is_joint, read_joint
 from esper_ab.readers.same_question import (
+    DeclaredPooling,
     Relation,
     Repeatable,
     SameQuestion,
     called_by_folder,
     different_questions,
+    find_missing,
+    finished_runs,
     in_order,
+    is_declared,
     joined,
     line_of,
     refuse_different,
@@ -92,6 +95,19 @@ def read_over_tasks(folders: Sequence[Path]) -> list[LoadedParts]:
     return loaded_experiments
 
 
+def with_earlier_over_tasks(directory: Path, joint_experiment: Joint) -> list[LoadedParts]:
+    """Return the experiments that the one in `directory` replicates, and itself.
+
+    Return [] if one of them is not in the same parent directory. Raises UsageError as `read_over_tasks` does.
+    """
+    own_directory = directory.resolve()
+    folders = [own_directory.parent / earlier.name for earlier in joint_experiment.earlier]
+    for folder, earlier in zip(folders, joint_experiment.earlier, strict=True):
+        if not is_joint(folder) or digest_of(folder) != earlier.digest:
+            return []
+    return read_over_tasks([*folders, own_directory])
+
+
 def _refuse_single(folder: Path, over_tasks: Path) -> None:
     """Raise UsageError for an experiment that has one task, beside one that has several."""
     load(folder)  # which says so if it is no experiment at all
@@ -114,7 +130,12 @@ def same_question_over_tasks(loaded_experiments: Sequence[LoadedParts]) -> SameQ
     )
     kept_names, repetitions = in_order(
         [
-            Repeatable(name=name, rng_seed=item.rng_seed, histories=tuple(_histories(item, tasks)))
+            Repeatable(
+                name=name,
+                rng_seed=item.rng_seed,
+                finished_runs=sum(map(finished_runs, item.histories.values())),
+                pooling=_declared_pooling(item),
+            )
             for name, item in by_name.items()
         ]
     )
@@ -128,15 +149,16 @@ def same_question_over_tasks(loaded_experiments: Sequence[LoadedParts]) -> SameQ
         for place, name in enumerate(kept_names)
     )
     refuse_different(_different_names(experiments))
-    first_question = questions[tasks[0]]
+    poolings = [_declared_pooling(by_name[name]) for name in kept_names]
+    missing_names = find_missing(poolings)
     one_plan = all(question.one_plan for question in questions.values()) and _one_rule(experiments)
     return SameQuestionOverTasks(
         experiments=experiments,
         loaded=tuple(by_name[name] for name in kept_names),
         tasks=questions,
         one_plan=one_plan,
-        declared=one_plan and all(question.declared for question in questions.values()),
-        missing=first_question.missing,
+        declared=one_plan and not missing_names and is_declared(poolings),
+        missing=missing_names,
         repeated=repetitions,
         differs=tuple(_differing(questions)),
     )
@@ -147,8 +169,8 @@ def _sources(by_name: Mapping[str, LoadedParts], names: Sequence[str], task: str
     return [(name, by_name[name].histories[task]) for name in names]
 
 
-def _histories(loaded_parts: LoadedParts, tasks: Sequence[str]) -> Iterator[History]:
-    return (loaded_parts.histories[task] for task in tasks)
+def _declared_pooling(loaded_parts: LoadedParts) -> DeclaredPooling:
+    return DeclaredPooling(digest=loaded_parts.digest, earlier=loaded_parts.joint_experiment.earlier)
 
 
 def _different_tasks(by_name: Mapping[str, LoadedParts]) -> Iterator[str]:

@@ -136,15 +136,18 @@ def test_a_joint_launch_writes_no_file_if_a_part_cannot_be_planned(capsys):
     assert not Path("experiments/new").exists()
 
 
-def test_experiments_over_several_tasks_are_compared_with_a_sentence_on_the_mean_and_on_each_task(working_folder):
-    stdout_of(*LAUNCH, "--task", "synthetic,digits", "--name", "again", "--rng-seed", "1", folder=working_folder)
-    answered = esper_ab("compare", "experiments/both", "experiments/again", "--json", folder=working_folder)
+def test_its_own_settings_on_another_rng_seed_are_a_planned_replication(working_folder):
+    again = ("experiments/both/experiment.toml", "--rng-seed", "1", "--name", "again", "--launcher", "inline")
+    plan = stdout_of("launch", *again, "--dry-run", folder=working_folder)
+    assert "Replicates both: when both have ended, they are also judged together, in one look at 2.5 %." in plan
+    text = " ".join(stdout_of("launch", *again, folder=working_folder).split())
+    sentence = (
+        "Neither both nor again alone decides about wait and random, and neither do they together; pooled as planned"
+    )
+    assert text.index(f"Mean over tasks: {sentence}") < text.index(f"digits: {sentence}")
+    answered = esper_ab("compare", "experiments/again", "experiments/both", "--json", folder=working_folder)
     assert answered.returncode == 3  # one seed answers nothing
     document = json.loads(answered.stdout)
+    assert document["planned"]
     assert [item["task"] for item in document["together"]] == [MEAN, "synthetic", "digits"]
-    assert [sentence.partition(":")[0] for sentence in document["sentences"]] == [
-        "Mean over tasks",
-        "synthetic",
-        "digits",
-    ]
-    assert all(item["pooled"]["comparison"]["verdict"] == "NO INFERENCE" for item in document["together"])
+    assert [item["experiment"] for item in document["replications"]] == ["both", "again"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
+from esper_ab.plan.plan import EarlierExperiment
 from esper_ab.readers.external_plan import save_plan
+from esper_ab.readers.joint import digest_of
 from esper_ab.readers.joint_directory import PLAN_NAME, Joint, JointPart, write_joint
 from esper_ab.settings.parts import share_of
 from esper_ab.verdict.analysis_plan import Rule, make_plan
@@ -42,8 +46,13 @@ def parts_of(
     return parts
 
 
-def write_over_tasks(directory: Path, parts: Mapping[str, Synthetic], alpha: float = 0.05) -> Path:
-    """Write the directory of an experiment over the tasks `parts`."""
+def write_over_tasks(
+    directory: Path, parts: Mapping[str, Synthetic], alpha: float = 0.05, earlier: Sequence[Path] = ()
+) -> Path:
+    """Write the directory of an experiment over the tasks `parts`.
+
+    `earlier`: directories of the experiments that it replicates.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     designs = {task: part.plan().design for task, part in parts.items()}
     scales = [
@@ -63,7 +72,12 @@ def write_over_tasks(directory: Path, parts: Mapping[str, Synthetic], alpha: flo
     plan = make_plan(tuple(first_part.groups), replicates, scales, rule)
     save_plan(plan, directory / PLAN_NAME)
     joint_parts = tuple(JointPart(name=task, folder=task, digest=part.digest) for task, part in parts.items())
-    write_joint(directory, Joint(parts=joint_parts, scores={}), {task: f'task = "{task}"\n' for task in parts})
+    pooled_with = tuple(
+        EarlierExperiment(name=folder.name, digest=digest_of(folder), rng_seed=number)
+        for number, folder in enumerate(earlier)
+    )
+    joint_experiment = Joint(parts=joint_parts, scores={}, pooled_with=pooled_with or UNSET)
+    write_joint(directory, joint_experiment, {task: f'task = "{task}"\n' for task in parts})
     for task, part in parts.items():
         write(directory / task, part.events())
     return directory

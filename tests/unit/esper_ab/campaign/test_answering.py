@@ -1,8 +1,10 @@
 """The answer of a replication ends in one sentence about it and the experiments that it replicates."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
+from support.journals.over_tasks import parts_of, write_over_tasks
 from support.journals.ready_journals import write
 from support.journals.replications import experiment
 
@@ -56,3 +58,29 @@ def test_an_original_that_is_missing_or_another_experiment_is_not_mentioned(tmp_
         write(tmp_path / "seed1", other.events())
     write(tmp_path / "seed2", experiment(2, earlier=(1,)).events())
     assert "Confirmed" not in text_of(tmp_path / "seed2", "text")
+
+
+@pytest.fixture(scope="module")
+def replication_over_tasks(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("over-tasks")
+    first = write_over_tasks(folder / "first", parts_of(1))
+    return write_over_tasks(folder / "again", parts_of(2), earlier=[first])
+
+
+@pytest.mark.parametrize("form", ["brief", "text", "whole"])
+def test_a_replication_over_several_tasks_ends_in_a_sentence_on_the_mean_and_on_each_task(replication_over_tasks, form):
+    text = text_of(replication_over_tasks, form)
+    start = "Confirmed: first and again each show that shaped is better than simplified; pooled as planned (12 pairs)"
+    places = [text.index(f"{task}: {start}") for task in ("Mean over tasks", "digits", "mixture")]
+    assert places == sorted(places)
+    assert "Confirmed" not in (replication_over_tasks / "summary.txt").read_text()
+
+
+@pytest.mark.parametrize("change", ["missing", "another"])
+def test_an_original_over_several_tasks_that_is_not_there_is_not_mentioned(tmp_path, change):
+    first = write_over_tasks(tmp_path / "first", parts_of(1))
+    again = write_over_tasks(tmp_path / "again", parts_of(2), earlier=[first])
+    shutil.rmtree(first)
+    if change == "another":
+        write_over_tasks(first, parts_of(5))
+    assert "Confirmed" not in text_of(again, "text")

@@ -30,6 +30,23 @@ def test_experiments_of_one_plan_differ_in_nothing_but_the_rng_seed(tmp_path):
     assert [contrast.task for contrast in question.contrasts] == ["mean over tasks", "digits", "mixture"]
 
 
+def test_a_pooling_is_planned_if_one_plan_names_all_others(tmp_path):
+    first = write_over_tasks(tmp_path / "first", parts_of(1))
+    again = write_over_tasks(tmp_path / "again", parts_of(2), earlier=[first])
+    third = write_over_tasks(tmp_path / "third", parts_of(3), earlier=[first, again])
+    assert same_question_over_tasks(read_over_tasks([first, again])).declared
+    whole_question = same_question_over_tasks(read_over_tasks([third, again, first]))
+    assert whole_question.declared
+    assert [item.name for item in whole_question.experiments] == ["first", "again", "third"]
+    partial_question = same_question_over_tasks(read_over_tasks([first, third]))
+    assert not partial_question.declared
+    assert partial_question.missing == ("again",)
+
+
+def test_experiments_that_no_plan_names_are_not_planned_together(tmp_path):
+    assert not ask(tmp_path, first=parts_of(1), again=parts_of(2)).declared
+
+
 def test_the_order_of_the_tasks_does_not_matter(tmp_path):
     question = ask(tmp_path, first=parts_of(1), again=dict(reversed(parts_of(2).items())))
     assert [item.rng_seed for item in question.experiments] == [1, 2]

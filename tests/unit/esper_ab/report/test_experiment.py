@@ -123,7 +123,7 @@ def get_whole_text(name: str) -> str:
     return render_text(experiment_report(get_content(name)), in_full=True)
 
 
-@pytest.mark.parametrize("name", report_texts.JOURNALS)
+@pytest.mark.parametrize("name", report_texts.REPORTS)
 def test_the_text_equals_the_golden_file(name):
     """No test writes the golden file: read the difference, then decide."""
     assert report_texts.report_text(name) == report_texts.stored_file(name).read_text(encoding="utf-8")
