@@ -78,15 +78,15 @@ class Measure(Settings, frozen=True, kw_only=True):
     name: MeasureName  # key in records and of a column: "held_out_accuracy"
     label: Words  # in sentences, tables and axes: "held-out accuracy"
     unit: Unit = ""  # of a value: "%", "J"; "": none
-    difference_unit: Unit = ""  # of a difference: "points"; "": as `unit`
+    difference_unit: Unit = ""  # of a difference; "": "points" of a percentage, else as `unit`
     better: Literal["higher", "lower", "neither"] = "neither"
     low: Number | None = None  # least possible value; None: none
     high: Number | None = None  # greatest possible value
 
     @property
     def apart(self) -> str:
-        """The unit of a difference."""
-        return self.difference_unit or self.unit
+        """The unit of a difference. Percentages differ by points, because "2 %" would read as a share of the value."""
+        return self.difference_unit or ("points" if self.unit == "%" else self.unit)
 
     @property
     def sign(self) -> float:

@@ -164,7 +164,7 @@ def _missing(asked_experiment: AskedExperiment) -> Iterator[tuple[SettingName, s
     if not is_declared and not is_function(asked_experiment.trainer):
         yield SettingName("outcome_better"), f"the outcome that decides, {place_words}", "--higher NAME"
     if asked_experiment.margin is None:
-        unit = f", in {asked_experiment.outcome_unit}" if asked_experiment.outcome_unit else ""
+        unit = f", in {outcome_measure(asked_experiment).apart}" if asked_experiment.outcome_unit else ""
         yield SettingName("margin"), f"the smallest difference in the outcome worth acting on{unit}", "--margin SIZE"
 
 
