@@ -229,7 +229,6 @@ def _toml_lines(field: Field) -> list[str]:
     words = _words(field)
     if field.key == "trainer":  # so that a table [trainer] can stand beside it
         name = "train"
-        words = "A command, a function or a Python trainer; settings of all groups are in [trainer]."
     if field.default is None:  # TOML has no null, so there is nothing to uncomment
         return [f"# {part}" for part in wrap(f"{name}: {words}", _WIDTH - 2)]
     return _lines(field.key, f"{name} = {json_module.dumps(field.default, ensure_ascii=False)}", words, _WIDTH)

@@ -69,9 +69,9 @@ def test_the_commented_example_of_a_generated_file_declares_a_group(tmp_path):
 
 
 @pytest.mark.parametrize("text", [toml_file(), python_file("some")])
-@pytest.mark.parametrize("key", ["trainer", "outcome", "outcome_better"])
+@pytest.mark.parametrize("key", ["train(er)?", "outcome", "outcome_better"])
 def test_what_a_trainer_needs_is_described(text, key):
-    above, setting = re.search(rf"((?:^ *# .*\n)*)^ *(#{key} ?=.*)$", text, re.MULTILINE).groups()
+    above, setting = re.search(rf"((?:^ *# .*\n)*)^ *(?P<setting>#{key} ?=.*)$", text, re.MULTILINE).group(1, "setting")
     assert re.search(r"# .*(as in '|higher or lower)", above.replace("\n", "") + setting)
 
 
