@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 
 from esper_ab.analysis.analyse import facts_of
+from esper_ab.analysis.baseline import BASELINE, joined_baseline_findings
 from esper_ab.analysis.guarded_measures import guarded_rows
 from esper_ab.analysis.observe import progress_of, rows_of, scale_of
 from esper_ab.design.design import Boundary, Contrast, Design
@@ -220,14 +221,20 @@ def _guarded(design: Design, one_sided_bound: float) -> Guardrails | UnsetType:
 
 
 def joined_facts(experiments: Sequence[JoinedExperiment], facts: Sequence[Facts]) -> Facts:
-    """Return the facts that hold for all experiments, and the findings of each with its name."""
-    findings = []
+    """Return the facts that hold for all experiments, and the findings of each with its name.
+
+    Whether groups are apart from a baseline is asked over all pairs instead.
+    """
+    histories = [item.history for item in experiments]
+    findings = list(joined_baseline_findings(histories, [item.names for item in experiments]))
     same_settings = []
     coarse = []
     other_code = []
     same_records = []
     for item, own_facts in zip(experiments, facts, strict=True):
         for finding in own_facts.findings:
+            if finding.kind == BASELINE:
+                continue
             groups = tuple(item.names[group] for group in finding.groups)
             sentence = f"{item.name}: {finding.sentence}"
             findings.append(msgspec.structs.replace(finding, groups=groups, sentence=sentence))

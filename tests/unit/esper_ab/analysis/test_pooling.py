@@ -95,6 +95,31 @@ def test_an_experiment_that_its_own_audit_blocks_blocks_the_pooled_answer():
     assert pooled(history_of(1), blocked).comparison.verdict is Verdict.BLOCKED
 
 
+@pytest.mark.parametrize(("random_outcome", "verdict"), [(70.0, Verdict.INCONCLUSIVE), (40.0, Verdict.EQUIVALENT)])
+def test_pooled_groups_are_compared_with_a_baseline_over_all_pairs(random_outcome, verdict):
+    """Neither experiment has as many pairs as an equivalence needs, but both together do."""
+    groups = ALIKE | {"random": Shape(accuracy=random_outcome, controller="random")}
+    settings = {"untested": ("random",), "margin": 4.0}
+    histories = [
+        history_of(rng_seed, groups=groups, replicates=10, kind="gymnasium", settings=settings) for rng_seed in (1, 2)
+    ]
+    assert all(not any(finding.kind == "baseline" for finding in analyse(history).findings) for history in histories)
+    comparison = pooled(*histories).comparison
+    assert (comparison.verdict, comparison.unaudited) == (verdict, Verdict.EQUIVALENT)
+
+
+def test_an_experiment_near_a_baseline_is_outweighed_by_the_pairs_of_all():
+    """A baseline that too few pairs tell apart in one experiment is told apart by those of both."""
+    groups = ALIKE | {"random": Shape(accuracy=63.5, controller="random")}
+    settings = {"untested": ("random",), "margin": 6.0}
+    near, apart = (
+        history_of(seed, groups=changed, replicates=20, kind="gymnasium", settings=settings)
+        for seed, changed in ((1, groups), (2, groups | {"random": Shape(accuracy=40.0, controller="random")}))
+    )
+    assert any(finding.kind == "baseline" for finding in analyse(near).findings)
+    assert pooled(near, apart).comparison.verdict is Verdict.EQUIVALENT
+
+
 def test_the_claim_not_worse_is_pooled_at_its_one_sided_bound():
     settings = {"claim": "not-worse", "control": "simplified"}
     whole = experiment(1, replicates=20, groups=ALIKE, settings=settings)
