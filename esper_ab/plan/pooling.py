@@ -18,7 +18,8 @@ class FixedRule(msgspec.Struct, frozen=True, kw_only=True):
     compared: frozenset[frozenset[str]]  # pairs of groups
     directed: frozenset[tuple[str, str]]  # the pairs as named, if the plan asks whether the first group is not worse
     design: Design  # without its comparisons
-    experiment: ResolvedExperiment  # without its name, rng seed and groups
+    states_of_code: frozenset[tuple[str, str]]  # (group, state), if the groups have one each
+    experiment: ResolvedExperiment  # without its name, rng seed, groups and their states of the code
     trainer: str  # sha256 of the user's trainer; "": none, or not known
 
 
@@ -37,7 +38,10 @@ def fixed_rule(plan: Plan, names: Mapping[str, str]) -> FixedRule:
         compared=compared_pairs(plan, names),
         directed=directed,
         design=msgspec.structs.replace(plan.design, comparisons=()),
-        experiment=msgspec.structs.replace(experiment, name="", rng_seed=0, groups=(), control="", untested=()),
+        states_of_code=frozenset((names[group], state) for group, state in experiment.states_of_code.items()),
+        experiment=msgspec.structs.replace(
+            experiment, name="", rng_seed=0, groups=(), code=(), control="", untested=()
+        ),
         trainer=trainer_source(plan),
     )
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from support.journals.replications import experiment
 
+from esper_ab.contracts.code_state import written_code
 from esper_ab.plan.pooling import declared
 from esper_ab.plan.text import pooling_words
 
@@ -44,3 +45,13 @@ def test_a_group_with_another_setting_declares_nothing():
     groups = experiment(1).groups
     changed = {**groups, "shaped": replace(groups["shaped"], mode="sparse")}
     assert declared(experiment(2, groups=changed).plan(), experiment(1).plan()).earlier == ()
+
+
+def test_the_same_states_of_the_code_are_declared_and_others_are_not():
+    def plan(rng_seed, head):
+        states = {"shaped": "a" * 40, "simplified": head * 40}
+        return experiment(rng_seed, settings={"code": written_code(states), "trainer": "train.py"}).plan()
+
+    original = plan(1, "b")
+    assert declared(plan(2, "b"), original).earlier[0].rng_seed == 1
+    assert declared(plan(2, "c"), original).earlier == ()
