@@ -10,7 +10,7 @@ Nothing is installed and nothing downloaded here. The libraries' names are those
     tensorboard   torch, tensorboard            inspect   inspect-ai (its tokenizer, a download, is replaced)
     sb3           stable-baselines3             frames    pandas, polars, pyarrow
     rl_zoo3       rl-zoo3                       lm_eval   lm-eval (model "dummy")
-    wandb         wandb
+    wandb         wandb                         wandb_offline  wandb
 
 LeRobot is run by its writer alone, because its environments are not on PyPI: `field_files.py lerobot FOLDER`, with the
 folder of an unpacked wheel, in an environment with torch, gymnasium and einops.
@@ -113,6 +113,33 @@ def wandb(folder: Path) -> str:
         for file in path.glob("*.wandb"):
             file.rename(folder / file.name)
     shutil.rmtree(folder / "wandb")
+    return _version("wandb")
+
+
+def wandb_offline(folder: Path) -> str:
+    """The folder `wandb` that offline runs leave, whole: only the configuration tells their groups."""
+    import wandb as library
+
+    os.chdir(folder)  # so that logs have relative paths
+    settings = library.Settings(
+        mode="offline", host="host", disable_git=True, disable_code=True, x_disable_meta=True, x_disable_stats=True,
+        x_disable_machine_info=True, x_save_requirements=False, silent=True,
+    )  # fmt: skip
+    for place, (algorithm, seed) in enumerate((algorithm, seed) for algorithm in _RETURNS for seed in range(2)):
+        config = {"algo": algorithm, "seed": seed, "lr": 0.1, "layers": [64, 64]}
+        run = library.init(project="p", id="dywx"[place] + "4k2q9h1", dir=".", config=config, settings=settings)
+        for step in range(3):
+            print(f"step {step}")
+            run.log({"return": _RETURNS[algorithm] * (step + 1) / 3 + seed})
+        run.log({"examples": library.Table(columns=["question", "answer"], data=[["1+1", "2"], ["1+2", "3"]])})
+        run.finish()
+    for place, path in enumerate(sorted((folder / "wandb").glob("offline-run-*"))):
+        (path / "logs" / "debug-core.log").unlink()  # a link to a log of the machine
+        shutil.rmtree(path / "tmp")
+        path.rename(path.with_name(f"offline-run-20260101_00000{place}-{path.name.rpartition('-')[2]}"))
+    for link in [path for path in (folder / "wandb").iterdir() if path.is_symlink()]:
+        link.unlink()
+    os.chdir(FILES)
     return _version("wandb")
 
 

@@ -170,12 +170,15 @@ def _reading(flags: Flags, rows: str | None = None, control: str | None = None) 
     from esper_ab.readers.reading_rules import ReadingRules  # with numpy
     from esper_ab.readers.steps import StepRule
 
+    columns = flags["columns"]
+    if isinstance(columns, str):
+        columns = columns_of(columns)
     groups = flags["groups"]
     if isinstance(groups, str):
         groups = tuple(name.strip() for name in groups.split(",")) if groups else ()
     steps = StepRule(flags["at"], flags["mean_last"])
     return ReadingRules(
-        names=columns_of(flags["columns"]),
+        names=columns,
         groups=groups,
         runs=flags["runs"],
         rows=rows,

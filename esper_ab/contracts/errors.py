@@ -93,7 +93,7 @@ def as_flag(setting: SettingName | ByDoor) -> str:
     elif isinstance(value, Sequence) and not isinstance(value, str):
         separator = "," if setting.key in _JOINED_BY_COMMAS else " "
         value = separator.join(map(str, value))
-    if setting.key in ("runs", "guardrails"):  # a pattern, which has braces, or several words
+    if setting.key in ("runs", "guardrails", "columns"):  # a pattern, which has braces, or several words
         value = shlex.quote(str(value))
     return f"{flag} {value}"
 

@@ -20,6 +20,7 @@ from esper_ab.formats.source_table import SourceTable, logged_numbers
 from esper_ab.readers.evaluation_files import grouped_by_model, name_models
 from esper_ab.readers.long_table import LongTable, roles_of
 from esper_ab.readers.metrics import metric_of
+from esper_ab.readers.named_runs import name_their_runs, names_of_runs
 from esper_ab.readers.reading_rules import ReadingRules
 from esper_ab.readers.run_names import RunName, show_names
 from esper_ab.readers.run_patterns import names_of_paths
@@ -64,7 +65,11 @@ def join_rows(
     with_seeds = all({*table_roles} & {*PAIR_COLUMNS, "run"} for table_roles in roles)
     name_by_path = {path: RunName() for path in paths}
     name_lines: tuple[str, ...] = ()
-    if rules.runs or not (with_groups and (with_seeds or of_models)):
+    if not with_groups and name_their_runs(tables):
+        pattern, names = names_of_runs(source, paths, tables, roles, rules)
+        name_by_path = dict(zip(paths, names, strict=True))
+        name_lines = show_names(pattern, names)
+    elif rules.runs or not (with_groups and (with_seeds or of_models)):
         readings, names = names_of_paths(
             source, list(name_by_path), rules.runs, seeds=not with_seeds, groups=not with_groups
         )

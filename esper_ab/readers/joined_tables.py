@@ -49,6 +49,7 @@ def join_tables(paths: Sequence[Path], files: Sequence[SourceFile], rules: Readi
     used_files, notes = _outcome_files(files, names.get("outcome", ""))
     runs = _runs(used_files)
     tables = [table for run in runs for table in run.tables]
+    _check_named_columns(tables, names)
     roles = roles_of(tables[0], names)
     identified = {"group", "run", "item", *PAIR_COLUMNS} & {*roles}
     if identified or (used_files[0][0].format.general and _are_items(source, tables[0], roles, rules)):
@@ -79,6 +80,14 @@ def join_tables(paths: Sequence[Path], files: Sequence[SourceFile], rules: Readi
         name_lines=show_names(used_pattern, run_names),
         better=better,
     )
+
+
+def _check_named_columns(tables: Sequence[SourceTable], names: Mapping[str, str]) -> None:
+    """Raise UsageError if the user named a column that no table has."""
+    their_names = dict.fromkeys(name for table in tables for name in table.columns)
+    for named_column in names.values():
+        if named_column not in their_names:
+            raise UsageError(f"no file has a column {named_column!r}; {did_you_mean(named_column, their_names)}")
 
 
 def _are_items(source: str, table: SourceTable, roles: Mapping[str, str], rules: ReadingRules) -> bool:
@@ -117,7 +126,7 @@ def _outcome_files(
 
     A run may leave several files, such as a log of training episodes beside its evaluations.
     """
-    files_read = [(file, read_file(file.path)) for file in files]
+    files_read = _read_files(files, metric)
     files_with_metric = [
         (file, tables) for file, tables in files_read if not metric or any(metric in table.columns for table in tables)
     ]
@@ -140,6 +149,33 @@ def _outcome_files(
         verb = "is"
     other_words = f"{counted(len(other_files), 'other file')} ({formats}) {verb} not used"
     return used_files, (f"The outcomes are those of {format_words} files; {other_words}.",)
+
+
+def _read_files(files: Sequence[SourceFile], metric: str) -> list[tuple[SourceFile, list[SourceTable]]]:
+    """Return the files that may have the outcomes, with their tables.
+
+    What lies beside files that a library wrote for its runs is read only if these lack the outcome that the user named.
+    """
+    general_files = [file for file in files if file.format.general]
+    files_read = [(file, _read(file, files)) for file in files if not file.format.general]
+    has_metric = any(metric in table.columns for _, tables in files_read for table in tables)
+    if files_read and (has_metric or not metric):
+        return files_read
+    return files_read + [(file, _read(file, files)) for file in general_files]
+
+
+def _read(file: SourceFile, files: Sequence[SourceFile]) -> list[SourceTable]:
+    """Return the tables in a file. If it was found beside other files, an error says how to leave it out."""
+    try:
+        return read_file(file.path)
+    except UsageError as error:
+        if not file.in_folder or len(files) == 1:
+            raise
+        raise UsageError(
+            *error.args,
+            "; if it has no outcomes, put a dot before its name, or name the files that have some in place of the "
+            "folder",
+        ) from None
 
 
 def _runs(files: Sequence[tuple[SourceFile, list[SourceTable]]]) -> list[_RunTables]:

@@ -15,11 +15,11 @@ from esper_ab.formats.binary_files import refuse_binary
 from esper_ab.formats.csv_table import read_table
 from esper_ab.formats.known import Format, format_of, format_words
 from esper_ab.readers.joint_directory import is_experiment
+from esper_ab.readers.not_outcomes import is_log_or_description, may_have_outcomes
 
 _MOST_FILES = 10_000  # in all folders, of any format
 _DEEPEST = 12  # folders within each other
 _TABLES = (".csv", ".tsv")
-_NO_TABLES = (".cfg", ".ini", ".md", ".py", ".sh", ".toml", ".yaml", ".yml")  # though some have lines with commas
 _HEAD_BYTES = 1 << 16
 
 
@@ -29,20 +29,21 @@ class SourceFile:
 
     path: Path  # as the user named it, or below a folder as the user named that
     format: Format
+    in_folder: bool = False  # found in a folder, and not named by the user
 
 
 def find_files(paths: Sequence[Path]) -> tuple[list[SourceFile], tuple[str, ...]]:
     """Return the files to read, those of a folder in the order of their names, and notes on what is not read.
 
-    In folders, hidden files, links, and files of unknown formats are left out. Raises UsageError, with an
-    example, for a named file of unknown format and for folders without any file that can be read; OSError for a path
-    that cannot be read.
+    In folders, hidden files, links, logs, descriptions and files of unknown formats are left out. A file with several
+    paths is read once. Raises UsageError, with an example, for a named file of unknown format and for folders without
+    any file that can be read; OSError for a path that cannot be read.
     """
-    known_files: dict[Path, SourceFile] = {}
-    unknown_files: list[Path] = []
+    known_files: dict[Path, SourceFile] = {}  # by their paths without links
+    unread_files: list[Path] = []
     for path in paths:
         if not path.is_dir():
-            known_files.setdefault(path, _named_file(path))
+            known_files.setdefault(path.resolve(), _named_file(path))
             continue
         if is_experiment(path):
             raise UsageError(
@@ -50,24 +51,32 @@ def find_files(paths: Sequence[Path]) -> tuple[list[SourceFile], tuple[str, ...]
                 f"`{shell_command('judge', path)}`"
             )
         for file in _files_below(path):
-            form = None if file.suffix.lower() in _NO_TABLES else format_of(file)
+            form = None if is_log_or_description(file.name) else format_of(file)
             if form is None:
-                unknown_files.append(file)
+                unread_files.append(file)
             else:
-                known_files.setdefault(file, SourceFile(file, form))
+                known_files.setdefault(file.resolve(), SourceFile(file, form, in_folder=True))
     if not known_files:
-        folders = ", ".join(map(str, paths))
-        finding_words = (
-            f"none of {counted(len(unknown_files), 'file')} has a known format" if unknown_files else "no files"
-        )
-        raise UsageError(f"{folders}: {finding_words}; {_what_is_read()}")
-    if not unknown_files:
+        raise UsageError(_nothing_found(paths, unread_files))
+    if not unread_files:
         return list(known_files.values()), ()
     note = (
-        f"Not read, because their formats are unknown: {counted(len(unknown_files), 'file')}, such as "
-        f"{unknown_files[0]}."
+        "Not read, because they are logs or descriptions, or their formats are unknown: "
+        f"{counted(len(unread_files), 'file')}, such as {unread_files[0]}."
     )
     return list(known_files.values()), (note,)
+
+
+def _nothing_found(paths: Sequence[Path], unread_files: Sequence[Path]) -> str:
+    """Return the message that no file in the folders can be read."""
+    folders = ", ".join(map(str, paths))
+    if not unread_files:
+        return f"{folders}: no files; {_what_is_read()}"
+    known_by_name = [file for file in unread_files if is_log_or_description(file.name)]
+    name_words = ""
+    if known_by_name:
+        name_words = f" (logs and descriptions, such as {known_by_name[0]}, are read only if you name them)"
+    return f"{folders}: none of {counted(len(unread_files), 'file')} has a known format{name_words}; {_what_is_read()}"
 
 
 def _named_file(path: Path) -> SourceFile:
@@ -83,15 +92,15 @@ def _named_file(path: Path) -> SourceFile:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    """Yield the regular files below a folder that are not hidden; links are not followed."""
+    """Yield the regular files below a folder that may have outcomes; hidden ones and links are left out."""
     count = 0
     waiting_folders = [(folder, 1)]
     while waiting_folders:
         folder_below, depth = waiting_folders.pop()
         folders = []
-        for entry in sorted(os.scandir(folder_below), key=lambda entry: entry.name):
-            if entry.name.startswith("."):
-                continue
+        entries = {entry.name: entry for entry in os.scandir(folder_below) if not entry.name.startswith(".")}
+        for name in may_have_outcomes(folder_below.resolve().name, sorted(entries)):
+            entry = entries[name]
             count += 1
             if count > _MOST_FILES:
                 raise UsageError(f"{folder} has more than {_MOST_FILES} files; name the folders or files of the runs")

@@ -108,3 +108,21 @@ def test_the_first_judge_command_on_a_sample_file_prints_the_stored_answer(situa
 def test_every_sample_folder_has_a_judge_command():
     judged_names = {path.partition("/")[0] for paths, *_ in FIRST_COMMANDS.values() for path in paths}
     assert judged_names == {path.name for path in FILES.iterdir()}
+
+
+WANDB = Path(__file__).parent / "files" / "wandb_offline"
+WANDB_FOLDERS = [".", "wandb", "wandb/offline-run-20260101_000000-d4k2q9h1/.."]
+WANDB_RUNS = [f"wandb/{folder.name}" for folder in sorted((WANDB / "wandb").iterdir())]
+
+
+@pytest.mark.parametrize("paths", [*([folder] for folder in WANDB_FOLDERS), WANDB_RUNS])
+def test_offline_folders_of_wandb_are_read_by_their_run_files(paths):
+    """Their logs have lines with commas; only the configuration tells the groups."""
+    asked = esper_ab("judge", *paths, "--margin", "5", folder=WANDB)
+    assert asked.returncode == 2
+    assert "of their settings, algo differs between runs, and may be the group: --columns group=algo" in asked.stderr
+    answer = esper_ab("judge", *paths, "--margin", "5", "--columns", "group=algo,outcome=return", folder=WANDB)
+    assert answer.returncode == 3  # two seeds decide nothing
+    words = " ".join(answer.stdout.split())
+    assert "small is 20.0 below large, in 2 of 2 pairs; 2 training runs per group" in words
+    assert "Not read" not in words

@@ -72,6 +72,40 @@ def test_files_of_a_special_format_are_preferred_to_plain_tables(join):
     assert table.notes[0].endswith("are not used.")
 
 
+BROKEN = "a,b\n1,2\n1,2,3\n"
+
+
+def test_tables_beside_files_of_a_special_format_are_not_even_read(join, tmp_path):
+    monitor = '#{"t_start": 0.0}\nr,l,t\n1.0,5,1.0\n'
+    files = {f"{run}/monitor.csv": monitor for run in ("new/1", "new/2", "old/1", "old/2")}
+    assert [row[2] for row in rows(join(files | {"notes.csv": BROKEN}))] == [1.0] * 4
+
+
+def test_tables_beside_files_of_a_special_format_are_read_if_only_they_have_the_outcome(join):
+    monitor = '#{"t_start": 0.0}\nr,l,t\n1.0,5,1.0\n'
+    files = {}
+    for folder in ("new/1", "new/2", "old/1", "old/2"):
+        files |= {f"{folder}/monitor.csv": monitor, f"{folder}/success.csv": CURVE.format(last=2)}
+    assert [row[2] for row in rows(join(files, names={"outcome": "score"}))] == [2.0] * 4
+
+
+def test_a_broken_table_in_a_folder_is_named_with_how_to_leave_it_out(join, tmp_path):
+    files = {f"{group}-{seed}.csv": CURVE.format(last=seed) for group in ("new", "old") for seed in (1, 2)}
+    join(files)
+    (tmp_path / "notes.csv").write_text(BROKEN)
+    words = r"notes.csv, row 3, .*; if it has no outcomes, put a dot before its name, or name the files that have some"
+    with pytest.raises(UsageError, match=words):
+        join_tables([tmp_path], find_files([tmp_path])[0], ReadingRules())
+    with pytest.raises(UsageError, match=r"the row has 3 cells, the header 2$"):
+        join({**files, "notes.csv": BROKEN})
+
+
+def test_a_column_of_groups_that_no_file_has_is_refused_with_a_suggestion(join):
+    files = {f"{name}.csv": "seed,algo,score\n1,new,1\n1,old,2\n" for name in ("a", "b")}
+    with pytest.raises(UsageError, match=r"no file has a column 'alg'; did you mean algo\?"):
+        join(files, names={"group": "alg"})
+
+
 def test_a_column_that_no_file_has_is_refused_with_a_suggestion(join):
     with pytest.raises(UsageError, match=r"no file has a column 'scor'; did you mean score\?"):
         join({"new-1.csv": CURVE.format(last=1), "old-1.csv": CURVE.format(last=2)}, names={"outcome": "scor"})

@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 
 import pytest
 
@@ -34,7 +35,34 @@ def test_unknown_and_hidden_files_and_links_in_folders_are_left_out(folder):
     os.mkfifo(folder / "pipe")
     names, notes = found(folder)
     assert names == ["b.csv", "a.csv"]
-    assert notes == (f"Not read, because their formats are unknown: 1 file, such as {folder / 'notes.md'}.",)
+    assert notes == (
+        "Not read, because they are logs or descriptions, or their formats are unknown: 1 file, such as "
+        f"{folder / 'notes.md'}.",
+    )
+
+
+def test_a_file_that_a_link_names_too_is_read_once(folder):
+    """W&B's latest-run is a link to the folder of a run."""
+    (folder / "latest").symlink_to(folder / "deep")
+    assert found(folder / "deep/a.csv", folder / "latest/a.csv", folder / "latest") == (["a.csv"], ())
+
+
+def test_logs_with_commas_are_no_tables_unless_the_user_names_them(folder):
+    log = folder / "debug.log"
+    log.write_text("10:00:00,5 INFO start\n10:00:01,7 INFO end\n")
+    names, notes = found(folder)
+    assert names == ["b.csv", "a.csv"]
+    assert str(log) in notes[0]
+    assert found(log)[0] == ["debug.log"]
+
+
+def test_the_folder_of_wandb_is_known_when_it_is_the_working_directory(folder, monkeypatch):
+    wandb = folder / "wandb"
+    (wandb / "run-20260101_000000-x1").mkdir(parents=True)
+    (wandb / "settings.csv").write_text(TABLE)
+    (wandb / "run-20260101_000000-x1/a.csv").write_text(TABLE)
+    monkeypatch.chdir(wandb)
+    assert found(Path()) == (["a.csv"], ())
 
 
 def test_the_refusal_of_an_unknown_file_format_shows_an_example(folder):
@@ -56,7 +84,9 @@ def test_folders_without_a_known_file_are_refused(tmp_path):
     with pytest.raises(UsageError, match="no files; judge reads"):
         found(tmp_path)
     (tmp_path / "notes.md").write_text("# Runs\n")
-    with pytest.raises(UsageError, match="none of 1 file has a known format"):
+    with pytest.raises(
+        UsageError, match=r"none of 1 file has a known format .*notes\.md, are read only if you name them"
+    ):
         found(tmp_path)
 
 
