@@ -10,7 +10,7 @@ from msgspec import UNSET
 from esper_ab.analysis.evaluation_noise import noise_of_runs
 from esper_ab.analysis.window_spread import change_of_runs, windows_of_runs
 from esper_ab.contracts.errors import UsageError
-from esper_ab.design.calibration_file import SCHEMA, Calibration, Spread, circumstances_of
+from esper_ab.design.calibration_file import SCHEMA, Calibration, Spread
 from esper_ab.design.design import LEAST_RUNS
 from esper_ab.design.power import PowerTable
 from esper_ab.design.power_tables import RHO, ROWS, Known, power_tables
@@ -18,6 +18,8 @@ from esper_ab.design.scheme import PowerQuestion
 from esper_ab.design.shape_risk import shape_risk
 from esper_ab.journal.fold import History
 from esper_ab.journal.outcomes import outcome_of
+from esper_ab.plan.user_code import sources_of_plan
+from esper_ab.settings.circumstances import circumstances_of
 from esper_ab.settings.differences import flat
 from esper_ab.settings.experiment import Group
 from esper_ab.stats.floats import Floats
@@ -52,7 +54,7 @@ def calibration_of(history: History, replicates: int, *, deterministic: bool, ma
         circumstances=circumstances_of(experiment),
         settings=flat(group),
         outcome=history.outcome,
-        code=history.started.code,
+        code=history.started.code | sources_of_plan(history.plan),
         spread=spread,
         deterministic=deterministic,
         noise=noise_of_runs(history),

@@ -14,6 +14,7 @@ from esper_ab.control.preflight import expected_bytes
 from esper_ab.plan.blocks import make_plan
 from esper_ab.plan.estimate import Estimate
 from esper_ab.plan.plan import Plan
+from esper_ab.plan.user_code import sources_on
 from esper_ab.settings.eval_episodes import choose_eval_episodes
 from esper_ab.settings.experiment import AskedExperiment
 from esper_ab.settings.kind import settings_of
@@ -75,7 +76,8 @@ def _plan_on_devices(
     if prior_results.calibration is not None:
         from esper_ab.design.calibration_file import check_belongs  # needs scipy, like the calibration itself
 
-        remarks += check_belongs(prior_results.calibration, experiment, provenance.code())
+        code = provenance.code() | sources_on(machine)
+        remarks += check_belongs(prior_results.calibration, experiment, code)
         run_sd = prior_results.calibration.run_sd(experiment.outcome_over, experiment.eval_episodes)
     reward_audit = None
     if prior_results.reward_audit is not None:

@@ -43,12 +43,12 @@ def command(
 ) -> int:
     """Compare the groups of several experiment directories, or join experiments of one question.
 
-    With one rng seed, the experiments must have the same task, budget, outcome, margin, arithmetic, code and versions;
-    otherwise the command exits with status 2 and lists the differences. Groups with equal settings count as one group,
-    and their records must be equal. Runs with the same seed form a pair.
+    With one rng seed, the experiments must have the same task, trainer, budget, outcome, margin, arithmetic, code and
+    versions; otherwise the command exits with status 2 and lists the differences. Groups with equal settings count as
+    one group, and their records must be equal. Runs with the same seed form a pair.
 
-    With different rng seeds, they must have the same groups, task and outcome. Those of one plan are pooled as one
-    larger experiment; those of different plans stand side by side, from three on with their random-effects mean.
+    With different rng seeds, they must have the same groups, task, trainer and outcome. Those of one plan are pooled as
+    one larger experiment; those of different plans stand side by side, from three on with their random-effects mean.
     Experiments over the same tasks are compared on each of them and on their mean.
     """
     # Imported here, so that --help needs no scipy.

@@ -6,7 +6,7 @@ It applies only to an experiment that trains this group in the same way, as `che
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -20,6 +20,7 @@ from esper_ab.design.outcome_windows import WindowSpread
 from esper_ab.design.power import PowerTable
 from esper_ab.design.shape_risk import ShapeRisk
 from esper_ab.design.window_advice import GroupChange
+from esper_ab.settings.circumstances import circumstances_of
 from esper_ab.settings.differences import flat
 from esper_ab.settings.eval_episodes import EvaluationNoise
 from esper_ab.settings.experiment import Group, ResolvedExperiment
@@ -28,6 +29,8 @@ from esper_ab.stats.curve_change import CurveChange
 
 SCHEMA = 7
 FILE_NAME = "calibration.json"
+_ABSENT = "not recorded"
+_NO_SOURCES = ("commit", "dirty")  # keys of `Calibration.code` that say less than the sources do
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +51,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     circumstances: dict[str, str]  # task, horizon, outcome, … as JSON; an experiment must have the same
     settings: dict[str, str]  # of the group, every key
     outcome: Measure  # declaration of the outcome
-    code: dict[str, str]  # sources, commit, dirty
+    code: dict[str, str]  # sources, commit, dirty, and the sources of the user's trainer and rewards
     spread: Spread  # of the runs' outcomes
     deterministic: bool  # whether a run repeated in another lane with the same randomness gave the same records
     noise: EvaluationNoise | None  # of these runs; None without an evaluation, or if it is a single episode
@@ -92,20 +95,6 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 _DECODER = msgspec.json.Decoder(Calibration)
 
 
-def circumstances_of(experiment: ResolvedExperiment) -> dict[str, str]:
-    """Return the conditions that must be equal for comparable runs, as JSON by key, without group settings."""
-    kept_settings = {
-        "task": experiment.task,
-        "slots": experiment.slots,
-        "n_envs": experiment.n_envs,
-        "episodes": experiment.episodes,
-        "steps": experiment.steps,
-        "outcome_over": experiment.outcome_over,
-        "arithmetic": experiment.arithmetic,
-    }
-    return {key: msgspec.json.encode(value).decode() for key, value in kept_settings.items()}
-
-
 def load_calibration(path: Path) -> Calibration:
     """Read the calibration at `path`, a file or an experiment directory. Raises UsageError if it cannot be read."""
     return load_option_file(path, _DECODER, option_name="calibration", schema=SCHEMA, writing_command="calibrate")
@@ -114,19 +103,24 @@ def load_calibration(path: Path) -> Calibration:
 def check_belongs(calibration: Calibration, experiment: ResolvedExperiment, code: Mapping[str, str]) -> tuple[str, ...]:
     """Raise UsageError if no group of `experiment` is the calibrated group, trained under the same conditions.
 
-    Return a note for the plan if the calibration's code differs from `code`. This is not an error, because editing a
-    comment also changes the code's hash.
+    Return a note for the plan on each code of the calibration that differs from `code`. This is not an error, because
+    editing a comment also changes the code's hash.
     """
     mismatches = _other_circumstances(calibration, experiment)
     if not mismatches:
         mismatches = min((_other_settings(calibration, group) for group in experiment.groups), key=len)
     if mismatches:
         raise UsageError(f"--calibration does not fit this experiment: {'; '.join(mismatches)}; calibrate again")
-    sources_before = calibration.code.get("sources", "unknown")
-    sources_now = code.get("sources", "unknown")
-    if sources_before == sources_now:
-        return ()
-    return (f"The code has changed since the calibration (from {sources_before} to {sources_now}).",)
+    return tuple(_changed_code(calibration, code))
+
+
+def _changed_code(calibration: Calibration, code: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each source that is not as it was; several sources can share a commit."""
+    for key, before in {"sources": "unknown", **calibration.code}.items():
+        now = code.get(key, "unknown")
+        if key not in _NO_SOURCES and now != before:
+            name = "code" if key == "sources" else key
+            yield f"The {name} has changed since the calibration (from {before} to {now})."
 
 
 def _other_circumstances(calibration: Calibration, experiment: ResolvedExperiment) -> list[str]:
@@ -141,7 +135,7 @@ def _other_circumstances(calibration: Calibration, experiment: ResolvedExperimen
     if any(window.outcome_over == experiment.outcome_over for window in calibration.windows):
         different = [key for key in different if key != "outcome_over"]
     return [
-        f"{key} was {circumstances_before.get(key, 'not set')} and is now {circumstances_now.get(key, 'not set')}"
+        f"{key} was {circumstances_before.get(key, _ABSENT)} and is now {circumstances_now.get(key, _ABSENT)}"
         for key in different
     ]
 

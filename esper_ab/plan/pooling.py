@@ -42,11 +42,11 @@ def fixed_rule(plan: Plan, names: Mapping[str, str]) -> FixedRule:
         experiment=msgspec.structs.replace(
             experiment, name="", rng_seed=0, groups=(), code=(), control="", untested=()
         ),
-        trainer=trainer_source(plan),
+        trainer=_trainer_sha256(plan),
     )
 
 
-def trainer_source(plan: Plan) -> str:
+def _trainer_sha256(plan: Plan) -> str:
     """Return the sha256 of the files of the user's trainer; "" without one, or if its files are not known."""
     return "" if plan.trainer is None else plan.trainer.sha256
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import msgspec
-
 from esper_ab.analysis.analyse import facts_of
 from esper_ab.analysis.observe import progress_of
-from esper_ab.contracts.plain_values import as_text
-from esper_ab.design.calibration_file import circumstances_of
 from esper_ab.journal.fold import History
+from esper_ab.plan.user_code import sources_of_rewards
+from esper_ab.settings.circumstances import TRAINER_SOURCE, circumstances_in_words, source_of_trainer
 
 Source = tuple[str, History]  # an experiment directory's name, as the user gave it, and its history
 
@@ -18,7 +16,7 @@ Source = tuple[str, History]  # an experiment directory's name, as the user gave
 def incomparable(sources: Sequence[Source]) -> tuple[str, ...]:
     """Return a line for each setting or fact that should agree but differs, and for each flaw that prevents comparing.
 
-    Settings of groups may differ, because the comparison is about them.
+    Treatments of groups may differ, because the comparison is about them.
     """
     lines = list(differing(sources))
     for source, history in sources:
@@ -33,7 +31,12 @@ def differing(sources: Sequence[Source]) -> Iterator[str]:
         yield from _compare_fact(
             key, {source: recorded_facts.get(key, "not recorded") for source, recorded_facts in facts.items()}
         )
-    rewards = {source: _rewards(history) for source, history in sources}
+    yield from differing_rewards(sources)
+
+
+def differing_rewards(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield a line for each reward function of the user's whose code differs."""
+    rewards = {source: sources_of_rewards(history.plan) for source, history in sources}
     for key in _keys(rewards):  # a reward is compared only between the sources that use it
         hashes = {source: used_hashes[key] for source, used_hashes in rewards.items() if key in used_hashes}
         yield from _compare_fact(key, hashes)
@@ -67,25 +70,18 @@ def _facts(history: History) -> dict[str, str]:
         "outcome": f"{outcome.title} ({outcome.better} is better)",
         "margin": f"{history.design.margin:g}",
     }
-    for key, text in circumstances_of(experiment).items():
-        value = msgspec.json.decode(text)
-        if isinstance(value, dict):
-            facts |= {f"{key}.{name}": as_text(part) for name, part in value.items()}
-        else:
-            facts[key] = as_text(value)
+    facts |= circumstances_in_words(experiment)
+    facts[TRAINER_SOURCE] = trainer_source(history)
     # Two commits may have equal sources; a journal without their hash has the commit only.
     state = "sources" if "sources" in first_event.code else "commit"
     facts["code"] = f"{state} {first_event.code.get(state, 'unknown')}"
     return facts | {f"version of {package}": version for package, version in first_event.versions.items()}
 
 
-def _rewards(history: History) -> dict[str, str]:
-    """Return the hashes of the user's reward functions, because a path does not identify their code."""
-    hashes: dict[str, str] = {}
-    for block in history.plan.blocks:
-        for spec in block.runs:
-            hashes |= {f"source of {code.reference}": code.sha256 or "unknown" for code in spec.reward_code}
-    return hashes
+def trainer_source(history: History) -> str:
+    """Return what identifies the trainer's files with which runs were trained; "none" without a trainer."""
+    mended_sha256 = "" if history.mended is None else history.mended.sha256
+    return source_of_trainer(history.plan.trainer, mended_sha256) or "none"
 
 
 def _flaws(source: str, history: History) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Compare the groups of several experiment directories, of which groups with equal settings are one condition.
+"""Compare the groups of several experiment directories, of which groups of equal treatments are one condition.
 
-A random number's address has the rng seed and the replicate, never a group or an experiment. So groups with equal
-settings must have equal records wherever they ran, and groups with different settings form pairs by replicate. The
+A random number's address has the rng seed and the replicate, never a group or an experiment. So groups of equal
+treatments must have equal records wherever they ran, and groups of different ones form pairs by replicate. The
 result is exploratory: whatever else differed between the directories was not balanced, and nothing was declared.
 """
 
@@ -15,11 +15,13 @@ import msgspec
 
 from esper_ab.analysis.observe import digests_of, rows_of, scale_of
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.settings import GroupSettings
 from esper_ab.contracts.shell_command import shell_command
+from esper_ab.contracts.trainer import is_command
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.readers.agreement import Source, incomparable
+from esper_ab.settings.circumstances import TRAINER_SOURCE, Treatment, treatment_of
+from esper_ab.settings.differences import flat
 from esper_ab.verdict.analysis_plan import Rule
 from esper_ab.verdict.answer import Answer
 from esper_ab.verdict.exploration import explore
@@ -28,13 +30,15 @@ from esper_ab.verdict.observations import Observations
 from esper_ab.verdict.runs import Runs
 from esper_ab.verdict.scale import Scale
 
+_STATES_OF_CODE = "to compare states of the code, declare one per group: launch --code base=COMMIT --code head=."
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Condition:
-    """Groups with equal settings, over all directories."""
+    """Groups of equal treatments, over all directories."""
 
     name: str
-    settings: GroupSettings
+    treatment: Treatment
     members: list[tuple[str, History, str]]  # directory name, history, and the group's name there
 
 
@@ -76,7 +80,8 @@ def observe_together(sources: Sequence[Source]) -> tuple[Observations, Scale]:
         for condition in conditions:
             reasons += _unequal(condition)
     if reasons:
-        raise UsageError("\n  ".join(("these experiment directories cannot be compared:", *reasons)))
+        advice = [_STATES_OF_CODE] if any(reason.startswith(f"{TRAINER_SOURCE}:") for reason in reasons) else []
+        raise UsageError("\n  ".join(("these experiment directories cannot be compared:", *reasons, *advice)))
     rows: dict[tuple[str, str], Observation] = {}
     for condition in conditions:
         for _, history, name in condition.members:
@@ -85,9 +90,24 @@ def observe_together(sources: Sequence[Source]) -> tuple[Observations, Scale]:
                 if row.group == name and (key not in rows or rows[key].value is None):
                     rows[key] = msgspec.structs.replace(row, group=condition.name, place=None)
     observations = Observations(
-        source=", ".join(name for name, _ in sources), pair_column="replicate", rows=Runs.of(rows.values())
+        source=", ".join(name for name, _ in sources),
+        pair_column="replicate",
+        rows=Runs.of(rows.values()),
+        reading=tuple(_confounders(sources)),
     )
     return observations, scale_of(sources[0][1].design)
+
+
+def _confounders(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield a sentence on each setting that an experiment with several groups has in all of them, and others do not."""
+    if all(len(history.groups) == 1 for _, history in sources):
+        return
+    tables = {source: [flat(group) for group in history.plan.experiment.groups] for source, history in sources}
+    for key in next(iter(tables.values()))[0]:
+        values = {source: {table.get(key, "") for table in own_tables} for source, own_tables in tables.items()}
+        if all(len(own_values) == 1 for own_values in values.values()) and len(set.union(*values.values())) > 1:
+            listed_values = "; ".join(f"{own_values.pop()} in {source}" for source, own_values in values.items())
+            yield f"Groups of different experiments differ in {key} as well, whatever their names: {listed_values}."
 
 
 def _declared(sources: Sequence[Source]) -> Iterator[str]:
@@ -103,15 +123,17 @@ def _conditions(sources: Sequence[Source]) -> list[_Condition]:
     """Return the conditions, each named after its first group; if the name is taken, the directory is added to it."""
     conditions: list[_Condition] = []
     for source, history in sources:
-        for group in history.plan.experiment.groups:
+        experiment = history.plan.experiment
+        for group in experiment.groups:
+            treatment = treatment_of(experiment, group)
             condition = next(
-                (known_condition for known_condition in conditions if known_condition.settings == group.settings), None
+                (known_condition for known_condition in conditions if known_condition.treatment == treatment), None
             )
             if condition is None:
                 name = group.name
                 if any(known_condition.name == name for known_condition in conditions):
                     name = f"{name} ({source})"
-                condition = _Condition(name=name, settings=group.settings, members=[])
+                condition = _Condition(name=name, treatment=treatment, members=[])
                 conditions.append(condition)
             condition.members.append((source, history, group.name))
     return conditions
@@ -127,10 +149,19 @@ def _unequal(condition: _Condition) -> Iterator[str]:
             if difference:
                 yield (
                     f"{first_group} in {first_source} and {group} in {source} have equal settings and randomness, but "
-                    f"different records, first in seed {run.ref.replicate}, {difference}: another device or processor "
-                    "can cause this"
+                    f"different records, first in seed {run.ref.replicate}, {difference}: {_causes(history)} can cause "
+                    "this"
                 )
                 break
+
+
+def _causes(history: History) -> str:
+    """Name what can differ between runs whose recorded settings and code are equal."""
+    trainer = history.plan.experiment.trainer
+    if not trainer:
+        return "another device or processor"
+    files = "a file that the command imports or reads" if is_command(trainer) else "a file that it reads"
+    return f"{files}, or another device or processor,"
 
 
 def _first_difference(expected: Mapping[str, str], digests: Mapping[str, str]) -> str:

@@ -14,17 +14,17 @@ import msgspec
 
 from esper_ab.analysis.pooling import JoinedExperiment
 from esper_ab.contracts.errors import UsageError
-from esper_ab.contracts.settings import GroupSettings
-from esper_ab.contracts.trainer import is_command
 from esper_ab.contracts.wording import listed
 from esper_ab.design.design import Contrast, rule
 from esper_ab.journal.fold import History
 from esper_ab.plan.plan import EarlierExperiment
-from esper_ab.plan.pooling import compared_pairs, fixed_rule, trainer_source
-from esper_ab.readers.agreement import Source, differing
-from esper_ab.settings.differences import flat
-from esper_ab.settings.experiment import Group, ResolvedExperiment
+from esper_ab.plan.pooling import compared_pairs, fixed_rule
+from esper_ab.readers.agreement import Source, differing, differing_rewards, trainer_source
+from esper_ab.settings.circumstances import TRAINER_SOURCE, Treatment, circumstances_in_words, treatment_of
+from esper_ab.settings.differences import CODE, flat
+from esper_ab.settings.experiment import ResolvedExperiment
 
+_ARITHMETIC = "arithmetic"  # does not change the question
 _DIFFERENT = "these experiments ask different questions, so nothing joins them; leave out those that differ in:"
 
 
@@ -100,7 +100,7 @@ def joined(sources: Sequence[Source], repetitions: tuple[str, ...] = ()) -> Same
         JoinedExperiment(name=name, history=history, names=_map_names(first_history, history))
         for name, history in sources
     )
-    rules = [fixed_rule(item.history.plan, item.names) for item in experiments]
+    rules = [(fixed_rule(item.history.plan, item.names), trainer_source(item.history)) for item in experiments]
     one_plan = all(rule == rules[0] for rule in rules)
     poolings = [_declared_pooling(history) for _, history in sources]
     missing_names = find_missing(poolings)
@@ -129,7 +129,7 @@ def different_questions(sources: Sequence[Source]) -> Iterator[str]:
             yield line
     yield from _different_groups(sources)
     # A path does not identify the code of a reward function, whose hash `differing` compares.
-    yield from (line for line in differing(sources) if line.startswith("source of "))
+    yield from differing_rewards(sources)
 
 
 def line_of(key: str, values: Mapping[str, str]) -> str:
@@ -144,53 +144,46 @@ def line_of(key: str, values: Mapping[str, str]) -> str:
 
 def _question(history: History) -> dict[str, str]:
     """Return the parts of the question in words: what is measured, on what, and after which training."""
-    experiment = history.plan.experiment
     outcome = history.outcome
+    circumstances = circumstances_in_words(history.plan.experiment)
     return {
-        "task": experiment.task_title,
-        "trainer": _trainer(experiment.trainer),
+        **{key: words for key, words in circumstances.items() if not key.startswith(_ARITHMETIC)},
         "outcome": outcome.label,
-        "source of the outcome": experiment.outcome or "the default",
         "unit of the outcome": outcome.unit or "none",
         "direction": f"{outcome.better} is better",
-        "window of the outcome": experiment.outcome_over,
-        "summary of the outcome": experiment.outcome_summary or "the last value",
-        "slots": ", ".join(experiment.slots) or "none",
-        "environments": str(experiment.n_envs),
-        "episodes": str(experiment.episodes),
-        "steps": str(experiment.steps),
     }
 
 
-def _trainer(reference: str) -> str:
-    """Return a command as it is, and the name of a file or function without its folders, which may have moved."""
-    if not reference or is_command(reference):
-        return reference or "none"
-    return reference.rpartition("/")[2]
-
-
 def _different_groups(sources: Sequence[Source]) -> Iterator[str]:
-    """Yield a line for each setting of a group that differs, or for groups that some sources lack."""
-    if len({_settings_of_groups(history) for _, history in sources}) == 1:
+    """Yield a line for each setting or code of a group that differs, or for groups that some sources lack."""
+    if len({_treatments_as_json(history) for _, history in sources}) == 1:
         return
     names = {name: ", ".join(sorted(history.groups)) for name, history in sources}
     if line := line_of("groups", names):
         yield line
         return
     for group in sources[0][1].groups:
-        tables = {name: flat(_group(history, group)) for name, history in sources}
+        tables = {name: _table(history, group) for name, history in sources}
         for key in next(iter(tables.values())):
             if line := line_of(f"{key} of {group}", {name: table[key] for name, table in tables.items()}):
                 yield line
 
 
-def _group(history: History, name: str) -> Group:
-    return next(group for group in history.plan.experiment.groups if group.name == name)
+def _table(history: History, name: str) -> dict[str, str]:
+    """Return the treatment of a group as text by key."""
+    experiment = history.plan.experiment
+    group = next(group for group in experiment.groups if group.name == name)
+    return {CODE: treatment_of(experiment, group).state or "the files as they were", **flat(group)}
 
 
-def _settings_of_groups(history: History) -> tuple[bytes, ...]:
-    """Return the settings of all groups as JSON, whatever the names and the order of the groups."""
-    return tuple(sorted(msgspec.json.encode(group.settings) for group in history.plan.experiment.groups))
+def _treatments(history: History) -> dict[str, Treatment]:
+    experiment = history.plan.experiment
+    return {group.name: treatment_of(experiment, group) for group in experiment.groups}
+
+
+def _treatments_as_json(history: History) -> tuple[bytes, ...]:
+    """Return the treatments of all groups as JSON, whatever the names and the order of the groups."""
+    return tuple(sorted(msgspec.json.encode(treatment) for treatment in _treatments(history).values()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,23 +251,22 @@ def _rng_seed(history: History) -> int:
 
 
 def _map_names(first_history: History, history: History) -> dict[str, str]:
-    """Return the first experiment's name of each group, which has the same settings there."""
-    groups = first_history.plan.experiment.groups
-    settings = {group.name: group.settings for group in groups}
-    free = dict(settings)
+    """Return the first experiment's name of each group, which has the same treatment there."""
+    treatments = _treatments(first_history)
+    free = dict(treatments)
     names: dict[str, str] = {}
-    own_groups = sorted(history.plan.experiment.groups, key=lambda group: settings.get(group.name) != group.settings)
-    for group in own_groups:  # those with the same name and settings first
-        name = _match_name(group, free)
-        names[group.name] = name
+    own_treatments = sorted(_treatments(history).items(), key=lambda item: treatments.get(item[0]) != item[1])
+    for group, treatment in own_treatments:  # those with the same name and treatment first
+        name = _match_name(group, treatment, free)
+        names[group] = name
         del free[name]
     return names
 
 
-def _match_name(group: Group, free: Mapping[str, GroupSettings]) -> str:
-    if free.get(group.name) == group.settings:
-        return group.name
-    return next(name for name, settings in free.items() if settings == group.settings)
+def _match_name(group: str, treatment: Treatment, free: Mapping[str, Treatment]) -> str:
+    if free.get(group) == treatment:
+        return group
+    return next(name for name, other_treatment in free.items() if other_treatment == treatment)
 
 
 def _differing_rules(sources: Sequence[Source]) -> Iterator[str]:
@@ -299,8 +291,7 @@ def _settings(experiment: ResolvedExperiment) -> dict[str, str]:
 
 def _differing_facts(sources: Sequence[Source]) -> Iterator[str]:
     """Yield a line for each other arithmetic, code or package version."""
-    line = line_of("source of the trainer", {name: trainer_source(history.plan) for name, history in sources})
-    if line:
+    if line := line_of(TRAINER_SOURCE, {name: trainer_source(history) for name, history in sources}):
         yield line
     for line in differing(sources):
         if line.startswith(("arithmetic", "code: ", "version of ")):

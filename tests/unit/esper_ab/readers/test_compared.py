@@ -10,6 +10,7 @@ from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.commands.compare import command
 from esper_ab.contracts.errors import UsageError
+from esper_ab.contracts.settings import PPOSettings
 from esper_ab.contracts.worker_order import RewardCode
 from esper_ab.journal.events import ExperimentContinued, RunEvaluated, RunReady
 from esper_ab.journal.fold import fold
@@ -140,6 +141,60 @@ def test_groups_with_equal_settings_but_different_records_are_refused():
     ]
     with pytest.raises(UsageError, match=r"shaped in a and base in b have equal settings.* seed 2, evaluation"):
         observe_together([A, source("b", REWARDS, events=broken_events)])
+
+
+def differing_records(**changes):
+    """Two experiments whose groups have equal names and settings, and different records."""
+    return [
+        source(name, Synthetic(groups={"base": Shape(stream=f"{name} base"), "head": Shape(stream=name)}), **changes)
+        for name in ("a", "b")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("trainer", "causes"),
+    [
+        ("", "another device or processor can cause this"),
+        ("t.py:train", "a file that it reads, or another device or processor, can cause this"),
+        ("./t {seed}", "a file that the command imports or reads, or another device or processor, can cause this"),
+    ],
+)
+def test_what_can_cause_different_records_depends_on_the_trainer(trainer, causes):
+    with pytest.raises(UsageError, match=f"first in seed 0, .*: {causes}"):
+        observe_together(differing_records(trainer=trainer))
+
+
+def test_groups_in_other_states_of_the_code_are_different_groups():
+    in_states = [
+        (name, fold([with_states(events[0], codes), *events[1:]]))
+        for name, events, codes in (
+            ("a", Synthetic(groups={"base": Shape(stream="b"), "head": Shape(stream="h")}).events(), ("c1", "c2")),
+            ("b", Synthetic(groups={"base": Shape(stream="b"), "head": Shape(stream="x")}).events(), ("c1", "c3")),
+        )
+    ]
+    observations, _ = observe_together(in_states)
+    assert observations.groups == ("base", "head", "head (b)")
+
+
+def with_states(started, commits):
+    code = tuple(f"{name}={commit}" for name, commit in zip(("base", "head"), commits, strict=True))
+    experiment = msgspec.structs.replace(started.plan.experiment, trainer="./t {seed}", code=code)
+    return msgspec.structs.replace(started, plan=msgspec.structs.replace(started.plan, experiment=experiment))
+
+
+def test_a_setting_that_differs_between_experiments_as_well_is_named_before_the_answer():
+    slow = PPOSettings(lr=0.5)
+    other = Synthetic(
+        groups={"sparse": Shape(mode="sparse", ppo=slow), "simplified": Shape(mode="simplified", ppo=slow)}
+    )
+    rewards = Synthetic(groups={"shaped": Shape(), "minimal": Shape(mode="minimal")})
+    observations, _ = observe_together([source("a", rewards), source("b", other)])
+    assert observations.reading == (
+        "Groups of different experiments differ in ppo.lr as well, whatever their names: 0.002 in a; 0.5 in b.",
+    )
+    assert observe_together([A, B])[0].reading == ()
+    alone = [source(name, Synthetic(groups={name: Shape(ppo=PPOSettings(lr=lr))})) for name, lr in (("a", 1), ("b", 2))]
+    assert observe_together(alone)[0].reading == ()  # the setting is the treatment
 
 
 def test_directories_with_only_one_group_in_common_are_refused():

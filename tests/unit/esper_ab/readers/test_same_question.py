@@ -52,7 +52,7 @@ def test_another_plan_for_the_same_question_is_named(changes, line):
     ("changes", "line"),
     [
         ({"episodes": 9}, "episodes: 8 in seed1; 9 in seed2"),
-        ({"outcome_over": "last-third"}, "window of the outcome: evaluation in seed1; last-third in seed2"),
+        ({"outcome_over": "last-third"}, "outcome_over: evaluation in seed1; last-third in seed2"),
         ({"settings": {"task": "blobs"}}, "task: digits in seed1; blobs in seed2"),
         (
             {"groups": {"shaped": Shape(mode="sparse"), "simplified": Shape(mode="simplified")}},

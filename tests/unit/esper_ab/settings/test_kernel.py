@@ -7,7 +7,7 @@ from support.plans.requests import TASK, asked, by_name, experiment, group, mach
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.machine import Kernel, Machine
 from esper_ab.contracts.settings import DEFAULT_BLUEPRINTS, Arithmetic, GrowthSettings
-from esper_ab.design.calibration_file import circumstances_of
+from esper_ab.settings.circumstances import circumstances_of
 from esper_ab.settings.differences import differences
 from esper_ab.settings.experiment import AskedArithmetic, AskedExperiment
 from esper_ab.settings.flags import read_flags
