@@ -272,9 +272,9 @@ def _caveats(design: Design, standings: Sequence[GroupStanding], comparisons: Se
     groups_with_losses = [group_standing.group for group_standing in standings if group_standing.lost]
     if groups_with_losses and design.worst is None:
         yield (
-            f"{row.capitalize()}s of {_listed(groups_with_losses)} were lost. Without a worst outcome (--worst), a "
-            "group that lost "
-            f"{row}s rules out no other, and how far it is behind is not known."
+            f"{row.capitalize()}s of {_listed(groups_with_losses)} were lost. Without a worst outcome "
+            f"({comparisons[0].question.worst_flag}), a group that lost {row}s rules out no other, and how far it "
+            "is behind is not known."
         )
     elif groups_with_losses:
         yield (

@@ -220,6 +220,7 @@ def _question(
         planned=planned_pairs,
         scope=_scope(plan, observations, contrast.task) + settings_words,
         recorded=observations.repeatable,
+        has_records=observations.facts is not None,
         same_settings=all(contrast.groups in facts.same_settings for facts in facts_by_task),
         coarse=any(contrast.groups in facts.coarse for facts in facts_by_task),
         other_code=any(contrast.groups in facts.other_code for facts in facts_by_task),

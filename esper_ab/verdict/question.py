@@ -31,6 +31,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     paired: bool = True  # False: the runs of a replicate do not share randomness
     run_sd: float | None = None  # SD of runs of one group from a calibration, in the unit of differences; None: unknown
     recorded: bool = True  # False: the runs were done elsewhere, and only their outcomes are known
+    has_records: bool = True  # of esper_ab's own runs, also of several experiments together
     same_settings: bool = False  # the groups differ in no setting that they read
     coarse: bool = False  # equal records show little, because most of them are those of several seeds
     other_code: bool = False  # the groups differ in code: in its state, or in the function that is called
@@ -68,7 +69,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def worst_flag(self) -> str:
         """The flag that declares the worst outcome of a run."""
-        return "--outcome-range" if self.recorded else "--worst"
+        return "--outcome-range" if self.has_records else "--worst"
 
     @property
     def open_ended(self) -> bool:

@@ -104,8 +104,9 @@ def _rate_caveat(evidence: Evidence, rate: float, shape_words: str) -> str:
     alpha = evidence.design.alpha
     several = len(evidence.design.comparisons) > 1
     number_words = evidence.worded("with as many pairs, tasks and groups" if several else "with as many pairs")
+    plan_words = "with --shape any" if evidence.question.has_records else "by `esper-ab design --shape any`"
     alpha_words = "" if alpha == _SIMULATED_ALPHA else f" (at an alpha of {percent(_SIMULATED_ALPHA)})"
     return (
         f"If the true mean is 0, differences {shape_words} give a false claim in about {percent(round(rate, 2))} of "
-        f"experiments {number_words}{alpha_words}, not in {percent(alpha)}; a plan with --shape any would keep to that."
+        f"experiments {number_words}{alpha_words}, not in {percent(alpha)}; a plan {plan_words} would keep to that."
     )
