@@ -107,7 +107,7 @@ def _last_words(experiment_dir: Path, viewer: Viewer) -> str:
         return "\n".join([f"{name}: finished; `{report}` shows {rest_words}", *lines])
     reason = ""
     if viewer.state == "stale":
-        reason = ", because its coordinator is gone"
+        reason = ", because the process that ran it has died"
     elif end_event and end_event.detail:
         reason = f": {visible_line(end_event.detail)}"
     return f"{name}: {viewer.state}{reason}; `{shell_command('resume', experiment_dir)}` continues it"

@@ -50,6 +50,7 @@ from esper_ab.plan.plan import Plan
 _REDRAW_S = 0.2
 _ECHO = 4  # columns kept free for the echo of two Ctrl-C, which would wrap and move the cursor
 _COLUMNS = ("group", "episodes", "", REWARD_LABEL, "entropy", "s / episode")  # the third is the outcome's
+_COLUMNS_OF_TRAINER = ("group", "points", "", "s / point")
 _WIDE = 80  # terminal columns that fit all table columns
 _LONGEST = 16  # longest word that is never broken
 _LINE_S = 60.0  # minimum time between plain lines
@@ -84,7 +85,7 @@ class LiveView:
             BarColumn(bar_width=None),
             TextColumn("{task.percentage:3.0f} %"),
             TimeElapsedColumn(),
-            TextColumn("gone,"),
+            TextColumn("elapsed,"),
             TimeRemainingColumn(),
             TextColumn("left"),
             console=console,
@@ -242,19 +243,22 @@ def _milestone_name(event: MilestoneReleased, history: History) -> str:
         return f"{label} ready"
     if event.milestone > spec.episodes:
         return f"{label} evaluated"
-    return f"{label} episode {event.milestone} of {spec.episodes}"
+    return f"{label} {'point' if spec.trainer is not None else 'episode'} {event.milestone} of {spec.episodes}"
 
 
 def _table(history: History, width: int) -> Table:
     """Build the table of groups.
 
-    Columns are as wide as their longest word; narrow terminals omit the last two columns.
+    Columns are as wide as their longest word; narrow terminals omit the last two columns, except of a user's trainer.
     """
-    names = _COLUMNS if width >= _WIDE else _COLUMNS[:-2]
+    is_own_trainer = history.plan.trainer is not None
+    names: Sequence[str] = _COLUMNS if width >= _WIDE else _COLUMNS[:-2]
+    if is_own_trainer:
+        names = _COLUMNS_OF_TRAINER
     columns = [name or history.outcome.title for name in names]
     digits = _digits_of_mean(history)
     table = Table(
-        title=f"last {RECENT} training episodes",
+        title=f"last {RECENT} {'points' if is_own_trainer else 'training episodes'}",
         title_justify="left",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -268,13 +272,13 @@ def _table(history: History, width: int) -> Table:
             table.add_column(column, justify="right", overflow="fold", min_width=_longest(column.split()))
     for group in history.groups:
         recent_numbers = group_now(history, group)
-        cells = (
+        cells = [
             f"{recent_numbers.episodes} / {recent_numbers.of_episodes}",
             _number(recent_numbers.outcome, digits),
-            _number(recent_numbers.reward, 2),
-            _number(recent_numbers.entropy, 2),
             _number(recent_numbers.seconds, 2),
-        )
+        ]
+        if not is_own_trainer:
+            cells[2:2] = [_number(recent_numbers.reward, 2), _number(recent_numbers.entropy, 2)]
         table.add_row(Text(group), *cells[: len(columns) - 1])
     return table
 

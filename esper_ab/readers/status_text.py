@@ -41,7 +41,7 @@ def _lines(experiment_dir: Path, current_status: Status) -> Iterator[str]:
             yield from answer.lines
         yield no_report(experiment_dir) or f"  report: {experiment_dir / PAGE}"
     if current_status.state == "stale":
-        yield "No process is running it, and it has not ended: its coordinator is gone."
+        yield "No process is running it, and it has not ended: the process that ran it has died."
         yield f"Continue it with `{shell_command('resume', experiment_dir)}`; `{remedy}` still works."
     yield from _list_runs(current_status.runs)
     if current_status.state != "finished":  # a finished one shows its adjusted verdict

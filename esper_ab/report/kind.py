@@ -27,6 +27,9 @@ class TablesKind(Concern):
     learning: tuple[LearningRow, ...] = ()  # rows on what limits learning
     evaluated = "the frozen policy in fresh episodes, sampled actions unless it says greedy"
     words: ClassVar[Mapping[str, str]] = {}  # other labels of common rows; "" leaves one out
+    episode = "training episode"  # along the axis of curves
+    curve = "Mean over environments in each training episode."
+    not_the_outcome = "the policy still changes and explores"  # why a curve is not
     changes = "Change of entropy: last tenth of the training episodes minus the first."
     harder = "a harder task"  # where to compare runs that have all reached the best possible outcome
 

@@ -63,7 +63,8 @@ def _incumbent_words(incumbent: Incumbent, outcome: str) -> str:
     if incumbent.interval is not None:
         value_words += f" (95 % interval {incumbent.interval[0]:.6g} to {incumbent.interval[1]:.6g})"
     runs_words = counted(len(incumbent.outcomes), "run")
-    return f"Incumbent: {name}{about_words}: {value_words}, of {runs_words} that had no part in its win."
+    aside_words = " that had no part in its win" if incumbent.number else ""
+    return f"Incumbent: {name}{about_words}: {value_words}, of {runs_words}{aside_words}."
 
 
 def _candidate_words(candidate: Begun, decided: Decided | None) -> str:

@@ -213,7 +213,7 @@ def test_a_killed_run_is_reported_as_stale(start_run, tmp_path, environment):
     process.kill()
     process.communicate()
     eventually(lambda: all(process_started(pid) is None for pid in worker_pids(experiment_dir)))
-    assert "coordinator is gone" in output_of(operate(environment, "status", "-f", experiment_dir))
+    assert "the process that ran it has died" in output_of(operate(environment, "status", "-f", experiment_dir))
     assert json.loads(output_of(operate(environment, "list", tmp_path, "--json")))[0]["state"] == "stale"
     answer = json.loads(output_of(operate(environment, "stop", experiment_dir, "--json")))
     assert (answer["stopped"], answer["state"]) == (False, "stale")

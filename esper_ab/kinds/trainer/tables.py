@@ -14,6 +14,9 @@ class TrainerTables(TablesKind):
     """Common rows in the words of a trainer."""
 
     evaluated = "what the trainer reports about its last state"
+    episode = "point"
+    curve = "What the trainer reports at each point."
+    not_the_outcome = "training still goes on"
     changes = ""
     words: ClassVar[Mapping[str, str]] = {
         "training episodes": "points",

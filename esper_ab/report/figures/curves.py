@@ -20,6 +20,7 @@ from esper_ab.report.content import Content
 from esper_ab.report.figures import style
 from esper_ab.report.figures.drawing import Drawing, grid, group_legend, label_axes, shortened
 from esper_ab.report.figures.runs import drawn_singly, not_drawn, token
+from esper_ab.report.kind import tables_of
 from esper_ab.stats.floats import Floats
 
 _POINTS_PER_FIGURE = 3000  # keeps the page small: longer curves are averaged over bins
@@ -43,12 +44,13 @@ def outcome(content: Content) -> Drawing | None:
     label = content.design.outcome.title
     if content.design.outcome.sign < 0.0:
         label += " (lower is better)"
+    kind = tables_of(content)
     caption = (
-        "Mean over environments in each training episode. Thin: single runs. Thick: mean of the group's "
-        "runs. Band: the middle half of the runs, from four runs on."
+        f"{kind.curve} Thin: single runs. Thick: mean of the group's runs. Band: the middle half of the runs, from "
+        "four runs on."
     )
     if content.design.outcome_over == "evaluation":
-        caption += " Not the outcome: the policy still changes and explores."
+        caption += f" Not the outcome: {kind.not_the_outcome}."
     words = Words("curves", "Learning curves", label=label, caption=caption)
     return _curves(content, words, methodcaller("of", "outcome"))
 
@@ -93,7 +95,7 @@ def _curves(content: Content, words: Words, value: Value) -> Drawing | None:
         caption += " Grey: the means of the other groups."
     else:
         group_legend(figure, groups, markers=False)
-    label_axes(figure, "training episode", words.label)
+    label_axes(figure, tables_of(content).episode, words.label)
     ends = [f"{group} from {means[index][0, 1]:.2f} to {means[index][-1, 1]:.2f}" for index, group in groups]
     return Drawing(
         words.name,

@@ -7,6 +7,7 @@ import shlex
 from contextlib import closing
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from support.journals.ready_journals import (
     failed_run,
@@ -20,6 +21,7 @@ from support.journals.synthetic import Shape, Synthetic
 
 from esper_ab.analysis.observe import pairs_of
 from esper_ab.contracts.answer_files import VERDICT
+from esper_ab.contracts.trainer import TrainerFacts
 from esper_ab.journal.events import EpisodeRecorded, Incident, LookTaken
 from esper_ab.journal.fold import fold
 from esper_ab.journal.load import load
@@ -48,6 +50,16 @@ def show(events, *, terminal=False, pace_s=10.0, width=130) -> str:
 def open_ended(**changes):
     """A plan in which every seed may decide, so that differences are shown as they come."""
     return Synthetic(settings={"open_ended": True}, **changes).events()
+
+
+def test_the_live_view_of_a_users_trainer_has_points_and_no_columns_of_policies():
+    first, *others = planted_effect()
+    facts = TrainerFacts(root="/", files=("train.py",))
+    of_a_trainer = [replace(first, plan=replace(first.plan, trainer=facts)), *others]
+    text = show(of_a_trainer, terminal=True)
+    assert "last 5 points" in text
+    assert not [word for word in ("training episodes", "reward", "entropy", "gone") if word in text]
+    assert "reward" in show(planted_effect(), terminal=True)
 
 
 def test_the_live_view_prints_one_line_per_barrier_into_a_pipe():
@@ -193,7 +205,7 @@ def test_status_shows_the_state_of_an_experiment(tmp_path, events, state):
     assert progress.state == state
     assert len(progress.runs) == 12
     assert progress.groups[0].outcome is not None
-    assert ("coordinator is gone" in status_text(tmp_path / "run")) == (state == "stale")
+    assert ("the process that ran it has died" in status_text(tmp_path / "run")) == (state == "stale")
     with closing(Lock(tmp_path / "run")):
         assert status(tmp_path / "run").state == (state if state != "stale" else "running")
 

@@ -6,6 +6,7 @@ from support.streams.made_ledgers import QUESTION, begin, finish, new_ledger, tr
 from esper_ab.stats.online_fdr import level
 from esper_ab.stream.entries import Decided, Setup
 from esper_ab.stream.progress import differences, fold
+from esper_ab.stream.status_text import _incumbent_words
 
 
 @pytest.fixture
@@ -28,6 +29,12 @@ def test_the_runs_of_a_win_are_no_part_of_the_new_value(ledger):
     assert progress.incumbent.number == 1
     assert progress.incumbent.outcomes == [5.5, 5.6]
     assert progress.incumbent.setup == Setup(settings={"trainer.rate": 0.0})
+
+
+@pytest.mark.parametrize(("lead", "has_won"), [(-1.0, False), (4.0, True)])
+def test_only_an_incumbent_that_has_won_has_runs_without_a_part_in_its_win(ledger, lead, has_won):
+    words = _incumbent_words(tried(ledger, [lead]).incumbent, "return")
+    assert ("that had no part in its win" in words) == has_won
 
 
 def test_levels_follow_from_numbers_and_wins(ledger):
