@@ -134,8 +134,10 @@ effects = st.lists(st.floats(-6.0, 6.0), min_size=2, max_size=2)
 
 @settings(max_examples=25, deadline=None)
 @given(effects=effects, rng_seed=st.integers(0, 2**20))
-def test_a_task_that_is_pooled_alone_makes_no_additional_claims(tmp_path_factory, effects, rng_seed):
-    """So it changes no claim whether the plans of the other tasks are the same as well."""
+def test_a_task_that_is_pooled_alone_needs_at_least_as_small_a_p(tmp_path_factory, effects, rng_seed):
+    """So error rates hold whether the plans of the other tasks are the same as well. The statistics may differ: a task
+    alone is adjusted for device and order, and tasks together are not.
+    """
     groups = {
         task: {**ALIKE, "shaped": Shape(accuracy=70.0 + effect)} for task, effect in zip(TASKS, effects, strict=True)
     }
@@ -144,5 +146,4 @@ def test_a_task_that_is_pooled_alone_makes_no_additional_claims(tmp_path_factory
     together = by_task(pool_over_tasks(question.experiments))
     for task, own_question in question.tasks.items():
         (alone,) = pool(own_question.experiments, own_question.contrasts)
-        claimed = alone.comparison.verdict is not Verdict.INCONCLUSIVE
-        assert not claimed or together[task].comparison.verdict is alone.comparison.verdict
+        assert 0.0 < alone.comparison.last_look.bound_p <= together[task].comparison.last_look.bound_p
