@@ -25,7 +25,7 @@ from esper_ab.contracts.own_packages import ForeignPackage, import_own
 from esper_ab.contracts.regular_file import read_regular
 from esper_ab.contracts.run_files import FILE_LIMIT_BYTES
 from esper_ab.contracts.visible import visible
-from esper_ab.contracts.wording import did_you_mean
+from esper_ab.contracts.wording import did_you_mean, listed
 from esper_ab.contracts.worker_order import RunSpec
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import Loaded, load
@@ -156,7 +156,11 @@ class LoadedExperiment:
             raise UsageError(f"no figure {name!r}; {did_you_mean(name, self.figures)}")
         drawing = figure(name, self._content)
         if drawing is None:
-            raise UsageError(f"no figure {name!r} for {self.path}: the experiment has no records for it")
+            drawn_names = [other for other in self.figures if figure(other, self._content) is not None]
+            raise UsageError(
+                f"no figure {name!r} for {self.path}: the experiment has no records for it; it has "
+                f"{listed(drawn_names) or 'none yet'}"
+            )
         return drawing
 
     def policy(self, group: str, replicate: int) -> Policy:

@@ -32,7 +32,8 @@ def describe(findings: Findings) -> str:
         names = ", ".join(findings.removable[:_LISTED])
         if len(findings.removable) > _LISTED:
             names += f" and {len(findings.removable) - _LISTED} more"
-        lines.append(f"tidy removes {counted(len(findings.removable), 'file')}, {size_mb:.1f} MB: {names}")
+        files_words = counted(len(findings.removable), "file")
+        lines.append(f"without --check, tidy would remove {files_words} ({size_mb:.1g} MB): {names}")
     lines.append(_remedy(findings))
     return "\n".join(lines)
 

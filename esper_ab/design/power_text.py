@@ -109,7 +109,7 @@ def _describe_episodes(answer: PowerAnswer, margin: str) -> list[str]:
     lines = [
         "",
         f"Evaluation noise is {share_text(noise)} of the variance, with {change.eval_episodes} episodes "
-        f"that make up {change.cost_share:.0%} of the cost of a run.",
+        f"that make up {_percent(change.cost_share)} of the cost of a run.",
     ]
     if change.best == change.eval_episodes:
         return [*lines, f"  {next_text(noise)}."]
@@ -141,6 +141,10 @@ def _describe_source(known_spread: Known, table: PowerTable) -> str:
     return ""
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
 def _resolves(row: PowerRow, unit: str, question: PowerQuestion) -> str:
     claim = question.claim
     for_any_shape = not isinstance(question.largest, UnsetType)
@@ -158,7 +162,7 @@ def _resolves(row: PowerRow, unit: str, question: PowerQuestion) -> str:
     words = claim_words(claim, "")
     return (
         f"{row.replicates} seeds (looks at {looks}) {words.finds} a {words.size} of {smallest_words}{smallest_range} "
-        f"with 80 % power, and {_margin_phrase(claim)} with {row.power:.0%}.{equivalence_words}{_stops(row)}"
+        f"with 80 % power, and {_margin_phrase(claim)} with {_percent(row.power)}.{equivalence_words}{_stops(row)}"
     )
 
 
@@ -217,7 +221,7 @@ def table_lines(tables: Sequence[PowerTable], unit: str) -> list[str]:
 def _cell(row: PowerRow, digits: int) -> str:
     if row.smallest is None:
         return "no verdict"
-    return f"{row.smallest:.{digits}f} / {row.power:.0%}"
+    return f"{row.smallest:.{digits}f} / {_percent(row.power)}"
 
 
 class KnownSD(msgspec.Struct, frozen=True):

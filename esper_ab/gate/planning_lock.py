@@ -9,6 +9,7 @@ from pathlib import Path
 from esper_ab.campaign.experiment_directory import made
 from esper_ab.contracts.errors import UsageError
 from esper_ab.contracts.files_below import remove_folder_below
+from esper_ab.contracts.unversioned import leave_unversioned
 from esper_ab.journal.lock import Lock, holder
 
 _TRIES = 100  # because a process that ends its plan removes the folder
@@ -36,5 +37,6 @@ def _locked(directory: Path, lock_folder: Path) -> Lock:
         if (present_holder := holder(lock_folder)) is not None:
             raise UsageError(f"{directory}: this gate is running ({present_holder}) and has not begun to train yet")
         with suppress(FileNotFoundError):  # another process has just removed the folder
+            leave_unversioned(lock_folder)
             return Lock(lock_folder)
     return Lock(lock_folder)

@@ -25,6 +25,7 @@ from esper_ab.journal.line import (
 )
 
 Past = TypeVar("Past")
+_EXPERIMENTS = Path("experiments")  # where commands make experiment directories, unless told otherwise
 
 
 class OtherVersion(JournalError):
@@ -118,10 +119,13 @@ def read(path: Path) -> Reading:
 def check_exists(path: Path) -> None:
     """Raise UsageError if there is no journal at `path`; the error suggests the experiment with the closest name."""
     if not path.is_file():
+        elsewhere = _EXPERIMENTS / path.parent  # if the user has named an experiment and not its directory
         siblings = [journal.parent.name for journal in path.parent.parent.glob(f"*/{path.name}")]
         hint = f"an experiment directory holds {path.name}"
         for name in get_close_matches(path.parent.name, siblings, n=1):
             hint = f"did you mean {path.parent.with_name(name)}?"
+        if (elsewhere / path.name).is_file():
+            hint = f"did you mean {elsewhere}?"
         raise UsageError(f"no journal at {path}; {hint}")
 
 

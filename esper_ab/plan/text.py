@@ -79,7 +79,7 @@ def short_text(
         _window(plan),
         _guardrails(plan),
         str(experiment_dir),
-        f"Ctrl-C stops it; {shell_command('resume', experiment_dir)} continues it",
+        f"Once it runs, Ctrl-C stops it; {shell_command('resume', experiment_dir)} continues it",
         *(f"note: {note}" for note in plan.notes[: plan.limits]),
     )
     return visible("\n".join(wrapped(line, width) for line in lines if line))

@@ -88,7 +88,7 @@ def choose_eval_episodes(
         eval_episodes = own_noise.best(asked_experiment.episodes, asked_experiment.n_envs)
         noise = own_noise.components
         share = noise.episode / eval_episodes / noise.variance(eval_episodes)
-        reason = f"by --calibration; evaluation noise is then about {share:.0%} of the variance of pairs"
+        reason = f"by --calibration; evaluation noise is then about {100 * share:.0f} % of the variance of pairs"
         return _choice(eval_episodes, reason)
     return _choice(
         asked_experiment.n_envs * -(-DEFAULT_EVAL_EPISODES // asked_experiment.n_envs),

@@ -62,7 +62,8 @@ def _no_outcome(returned_names: Sequence[str], function: str, outcome: str) -> s
     """Return the error for a function that returned no number with the outcome's name."""
     names = listed([repr(name) for name in returned_names])
     if outcome == DEFAULT_OUTCOME:
-        return f"{function} returned {names}; say which one decides, as higher or lower"
+        flags = "--higher NAME or --lower NAME (in Python higher, lower)"
+        return f"{function} returned {names}; say which one decides: {flags}"
     problem = f"{function} returned no {outcome!r}, but {names}"
     if close_names(outcome, returned_names, 1):
         return f"{problem}; {did_you_mean(outcome, returned_names)}"

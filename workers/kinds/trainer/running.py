@@ -141,7 +141,7 @@ def _attended(guarded: subprocess.Popen[bytes], log: Path, watch: Watch) -> tupl
 
 def shown(words: Sequence[str]) -> str:
     """Return the words of a command for a message, cut if they are many."""
-    return " ".join(words)[:_LINE_CHARS]
+    return shlex.join(words)[:_LINE_CHARS]
 
 
 def _failure(words: Sequence[str], status: int, lines: list[str], *, own_folder: bool) -> ScriptFailed:

@@ -67,22 +67,22 @@ def test_the_text_about_power_has_its_expected_lines():
         "",
         "Pair correlation 0.3 (given):",
         "  16 seeds (looks at 12, 16) find a difference of 3.2 points (80 % range 2 to 7) with 80 % power, and a "
-        "difference of the margin with 50%.",
+        "difference of the margin with 50 %.",
         "  A difference of 2 points needs about 20 seeds (80 % range 12 to 40).",
         "",
         "Pair correlation 0.6:",
         "  16 seeds (looks at 12, 16) find a difference of 3.2 points (80 % range 2 to 7) with 80 % power, and a "
-        "difference of the margin with 75%.",
+        "difference of the margin with 75 %.",
         "  A difference of 2 points needs about 20 seeds (80 % range 12 to 40).",
         "",
         "Smallest difference in points found with 80 % power / power at 2 points:",
-        "  seeds  looks     rho 0.3     rho 0.6",
-        "     16  12,16  3.25 / 50%  3.25 / 75%",
+        "  seeds  looks      rho 0.3      rho 0.6",
+        "     16  12,16  3.25 / 50 %  3.25 / 75 %",
     ]
 
 
 WITH_16_SEEDS = "16 seeds (looks at 12, 16) find a difference of 3.2 points"
-AT_THE_MARGIN = "with 80 % power, and a difference of the margin with 50%."
+AT_THE_MARGIN = "with 80 % power, and a difference of the margin with 50 %."
 LINES = [  # changes of the known spread, changes of the row of 16 seeds, seeds needed, line
     ({}, {}, NEEDED, UNKNOWN),
     ({}, {}, NEEDED, "Pair correlation 0.3:"),
@@ -150,7 +150,7 @@ def test_the_power_text_states_the_effect_of_other_evaluation_episodes(best_epis
     noisy_spread = make_known(rho=0.3, noise=make_noise(components, episodes=6))
     text = [line.strip() for line in make_lines(noisy_spread, needed_seeds=seeds, eval_episodes=answer)]
     first_words = (
-        "Evaluation noise is 50 % (80 % limits 25 to 75) of the variance, with 16 episodes that make up 20% of the "
+        "Evaluation noise is 50 % (80 % limits 25 to 75) of the variance, with 16 episodes that make up 20 % of the "
     )
     stated_lines = [text[n + 1 : n + 1 + len(lines)] for n, line in enumerate(text) if line.startswith(first_words)]
     assert stated_lines == [lines] * bool(best_episodes)

@@ -29,6 +29,7 @@ def test_a_second_command_names_the_process(tmp_path):
         with planned_alone(directory.with_name("gate-2")):
             pass
         assert [path.name for path in directory.parent.iterdir()] == [".gate-1"]
+        assert (directory.parent / ".gate-1/.gitignore").is_file()  # a killed process leaves it
     assert list(directory.parent.iterdir()) == []
 
 

@@ -48,7 +48,7 @@ def test_the_short_text_of_a_plan_has_six_lines() -> None:
         "Decides once, after 6 seeds, at 5 %; margin 2 points. EQUIVALENT would need 15 seeds.",
         "Finds much.",
         "a folder/x",
-        "Ctrl-C stops it; esper-ab resume 'a folder/x' continues it",
+        "Once it runs, Ctrl-C stops it; esper-ab resume 'a folder/x' continues it",
     ]
 
 

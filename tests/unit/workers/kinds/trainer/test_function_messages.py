@@ -9,7 +9,7 @@ def test_a_returned_number_has_the_name_of_the_outcome() -> None:
 
 def test_the_refusal_of_a_missing_outcome_lists_the_returned_names() -> None:
     with pytest.raises(
-        ValueError, match=r"^train returned 'loss' and 'score'; say which one decides, as higher or lower$"
+        ValueError, match=r"^train returned 'loss' and 'score'; say which one decides: --higher NAME or --lower "
     ):
         Called(points=({"loss": "1", "score": "2"},)).curve("train", "outcome")
 

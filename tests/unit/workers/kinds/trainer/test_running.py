@@ -237,3 +237,7 @@ for nothing in (None, "best", [4.5], numpy.zeros(2), torch.zeros(2), wandb.Histo
 """
     run(tmp_path, code, key="ret")
     assert (tmp_path / WANDB_FILE).read_text().split() == ["1.5", "2.5", "3.5"]
+
+
+def test_a_command_in_a_message_can_be_typed_again():
+    assert running.shown(["python", "/my agent/bad.py", "--seed", "1"]) == "python '/my agent/bad.py' --seed 1"
