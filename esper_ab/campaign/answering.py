@@ -53,7 +53,7 @@ def write_answer(directory: Path, form: Form) -> WrittenAnswer:
 
 
 def _sentences_on_all(directory: Path, history: History) -> tuple[str, ...]:
-    """Return a sentence per comparison on this experiment and those that it replicates.
+    """Return a sentence per comparison on this experiment and those that it replicates, and one on changed code.
 
     Return () if it replicates none, or if one of them is not beside its directory, has not ended, or asks another
     question by now; `compare` says which.
@@ -63,14 +63,14 @@ def _sentences_on_all(directory: Path, history: History) -> tuple[str, ...]:
     # Imported here, because they need scipy, and most experiments replicate none.
     from esper_ab.readers.earlier import with_earlier
     from esper_ab.readers.same_question import same_question
-    from esper_ab.report.confirmation import confirmations
+    from esper_ab.report.confirmation import with_other_code
     from esper_ab.report.together import together
 
     sources = with_earlier(directory, history)
     if not sources:
         return ()
     try:
-        return confirmations(together(same_question(sources)))
+        return with_other_code(together(same_question(sources)))
     except UsageError:
         return ()
 
@@ -115,12 +115,12 @@ def _sentences_over_tasks(directory: Path, joint_experiment: Joint) -> tuple[str
     if not joint_experiment.earlier:
         return ()
     from esper_ab.readers.same_question_over_tasks import same_question_over_tasks, with_earlier_over_tasks  # as above
-    from esper_ab.report.confirmation import confirmations
+    from esper_ab.report.confirmation import with_other_code
     from esper_ab.report.together import together_over_tasks
 
     try:
         experiments = with_earlier_over_tasks(directory, joint_experiment)
-        return confirmations(together_over_tasks(same_question_over_tasks(experiments))) if experiments else ()
+        return with_other_code(together_over_tasks(same_question_over_tasks(experiments))) if experiments else ()
     except (JournalError, UsageError):
         return ()
 

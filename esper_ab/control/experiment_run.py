@@ -55,7 +55,7 @@ def run(
     JournalError, DiskFull or Interrupted if the experiment cannot be finished. In every case, no worker is left running
     and the journal records how the experiment ended.
     """
-    first_event = events.ExperimentStarted(schema=events.SCHEMA, plan=plan, **_describe_process())
+    first_event = events.ExperimentStarted(schema=events.SCHEMA, plan=plan, **_describe_process(plan))
     journal = place if isinstance(place, Journal) else Journal(place)
     sink = EventSink(journal, begin(first_event, keeps_records=False), observers)
     _perform(sink, [first_event, *offered], journal.experiment_dir, launcher, limits)
@@ -125,7 +125,8 @@ def _continue(
     sink = EventSink(journal, history, observers)
     for notice in notices(experiment_dir, history, first_events):
         sink.warn(notice)
-    _perform(sink, [events.ExperimentContinued(**_describe_process()), *first_events], experiment_dir, launcher, limits)
+    continued = events.ExperimentContinued(**_describe_process(history.plan))
+    _perform(sink, [continued, *first_events], experiment_dir, launcher, limits)
 
 
 def _mended_trainer(experiment_dir: Path, history: History) -> list[events.AnyEvent]:
@@ -145,9 +146,14 @@ def _mended_trainer(experiment_dir: Path, history: History) -> list[events.AnyEv
     return []
 
 
-def _describe_process() -> dict[str, dict[str, str]]:
+def _describe_process(plan: Plan) -> dict[str, dict[str, str]]:
     """Return the facts that the journal records about this process: installed versions, machine and code."""
-    return {"versions": versions(), "machine": provenance.machine(), "code": provenance.code()}
+    return {
+        "versions": versions(),
+        "machine": provenance.machine(),
+        "code": provenance.code(),
+        "repository": provenance.repository_of_command(plan.experiment),
+    }
 
 
 def _past(experiment_dir: Path, recorded_events: Iterator[events.AnyEvent]) -> History:

@@ -9,9 +9,12 @@ import platform
 import subprocess
 from pathlib import Path
 
+from esper_ab.code_trees.repository_state import repository_state
 from esper_ab.contracts.installed_code import sources
 from esper_ab.contracts.process_start import usable_cores
+from esper_ab.contracts.trainer import is_command
 from esper_ab.health.processor import name_of_processor
+from esper_ab.settings.experiment import ResolvedExperiment
 
 _GIT_TIMEOUT_S = 10.0
 
@@ -38,6 +41,13 @@ def code() -> dict[str, str]:
         facts["commit"] = commit
         facts["dirty"] = "yes" if _git("status", "--porcelain", "--untracked-files=no") else "no"
     return facts
+
+
+def repository_of_command(experiment: ResolvedExperiment) -> dict[str, str]:
+    """Describe the git repository in which a command runs; {} for other trainers, whose files are recorded."""
+    if not experiment.trainer or not is_command(experiment.trainer) or experiment.code:
+        return {}
+    return repository_state(Path(experiment.trainer_folder))
 
 
 def _git(*arguments: str) -> str:

@@ -35,6 +35,8 @@ class ExperimentStarted(Event, frozen=True, kw_only=True, tag="experiment_starte
     versions: dict[str, str]
     machine: dict[str, str]
     code: dict[str, str]  # sources (a hash); in a checkout also commit and dirty
+    # Of a command: commit of the git repository that it runs in, and number and hash of changed files; {}: not known.
+    repository: dict[str, str] = {}
 
 
 class ExperimentContinued(Event, frozen=True, kw_only=True, tag="experiment_continued"):
@@ -43,6 +45,7 @@ class ExperimentContinued(Event, frozen=True, kw_only=True, tag="experiment_cont
     versions: dict[str, str]
     machine: dict[str, str]
     code: dict[str, str]
+    repository: dict[str, str] = {}
 
 
 class WorkerStarted(Event, frozen=True, kw_only=True, tag="worker_started"):

@@ -20,6 +20,7 @@ from esper_ab.contracts.trainer import is_command
 from esper_ab.journal.fold import History
 from esper_ab.journal.load import load
 from esper_ab.readers.agreement import Source, incomparable
+from esper_ab.readers.command_code import command_code
 from esper_ab.settings.circumstances import TRAINER_SOURCE, Treatment, treatment_of
 from esper_ab.settings.differences import flat
 from esper_ab.verdict.analysis_plan import Rule
@@ -93,9 +94,16 @@ def observe_together(sources: Sequence[Source]) -> tuple[Observations, Scale]:
         source=", ".join(name for name, _ in sources),
         pair_column="replicate",
         rows=Runs.of(rows.values()),
-        reading=tuple(_confounders(sources)),
+        reading=(*_other_code(sources), *_confounders(sources)),
     )
     return observations, scale_of(sources[0][1].design)
+
+
+def _other_code(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield a sentence on the code of commands if it differs, or if it may differ."""
+    code = command_code({source: (history,) for source, history in sources})
+    if not code.same:
+        yield code.sentence
 
 
 def _confounders(sources: Sequence[Source]) -> Iterator[str]:

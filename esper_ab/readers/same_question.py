@@ -20,6 +20,7 @@ from esper_ab.journal.fold import History
 from esper_ab.plan.plan import EarlierExperiment
 from esper_ab.plan.pooling import compared_pairs, fixed_rule
 from esper_ab.readers.agreement import Source, differing, differing_rewards, trainer_source
+from esper_ab.readers.command_code import CommandCode, command_code
 from esper_ab.settings.circumstances import TRAINER_SOURCE, Treatment, circumstances_in_words, treatment_of
 from esper_ab.settings.differences import CODE, flat
 from esper_ab.settings.experiment import ResolvedExperiment
@@ -37,6 +38,7 @@ class Relation:
     missing: tuple[str, ...]  # experiments that a plan names as pooled with it, but that were not given
     repeated: tuple[str, ...]  # a sentence for each experiment that repeats the runs of another, and so is left out
     differs: tuple[str, ...]  # a line for each fact that differs besides the rng seed
+    command_code: CommandCode
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +113,7 @@ def joined(sources: Sequence[Source], repetitions: tuple[str, ...] = ()) -> Same
         missing=missing_names,
         repeated=repetitions,
         differs=(*_differing_rules(sources), *_differing_facts(sources)),
+        command_code=command_code({name: (history,) for name, history in sources}),
     )
 
 

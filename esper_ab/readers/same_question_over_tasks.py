@@ -18,6 +18,7 @@ from esper_ab.contracts.shell_command import shell_command
 from esper_ab.design.design import Contrast
 from esper_ab.journal.load import load
 from esper_ab.readers.agreement import Source
+from esper_ab.readers.command_code import command_code
 from esper_ab.readers.compared import refuse_few
 from esper_ab.readers.external_plan import read_plan
 from esper_ab.readers.joint import LoadedParts, digest_of, load_parts
@@ -161,6 +162,7 @@ def same_question_over_tasks(loaded_experiments: Sequence[LoadedParts]) -> SameQ
         missing=missing_names,
         repeated=repetitions,
         differs=tuple(_differing(questions)),
+        command_code=command_code({name: tuple(by_name[name].histories.values()) for name in kept_names}),
     )
 
 

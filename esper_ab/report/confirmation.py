@@ -31,6 +31,13 @@ def confirmations(answer: Together) -> tuple[str, ...]:
     return tuple(_sentence(answer, item) for item in answer.contrasts)
 
 
+def with_other_code(answer: Together) -> tuple[str, ...]:
+    """Return these sentences and, if there are some, one on code that differs, or may differ, between experiments."""
+    sentences = confirmations(answer)
+    code = answer.question.command_code
+    return sentences if code.same or not sentences else (*sentences, code.sentence)
+
+
 def _sentence(answer: Together, item: ContrastTogether) -> str:
     first_effect, *later_effects = item.effects
     claimed = _claim(first_effect)

@@ -34,7 +34,10 @@ _UNPLANNED = (
 
 def replications_report(answer: Together) -> Document:
     """Return the report, before any layout; the sentences about all experiments come first."""
-    nodes: list[Node] = [Paragraphs(confirmations(answer), look="lead"), Paragraphs((_introduction(answer),))]
+    nodes: list[Node] = [
+        Paragraphs(confirmations(answer), look="lead"),
+        Paragraphs(tuple(_introduction_and_code(answer))),
+    ]
     nodes.append(Paragraphs((*answer.question.repeated, *_reasons(answer)), look="caveat"))
     if answer.pooled:
         nodes += _pooled_verdicts(answer)
@@ -58,8 +61,15 @@ def replications_json(answer: Together) -> str:
         "replications": list(map(_replication, answer.experiments)),
         "repeated": answer.question.repeated,
         "differs": answer.question.differs,
+        "code": answer.question.command_code.sentence,
     }
     return indented(document).decode()
+
+
+def _introduction_and_code(answer: Together) -> Iterator[str]:
+    yield _introduction(answer)
+    if answer.question.command_code.sentence and answer.question.command_code.same:
+        yield answer.question.command_code.sentence
 
 
 def _introduction(answer: Together) -> str:
@@ -86,6 +96,8 @@ def _introduction(answer: Together) -> str:
 
 def _reasons(answer: Together) -> Iterator[str]:
     """Yield why the answer is exploratory or not there yet."""
+    if not answer.question.command_code.same:
+        yield answer.question.command_code.sentence
     if not answer.contrasts:
         yield "No two groups are compared by all of these plans, so nothing is said about all experiments together."
     if answer.unfinished:

@@ -2,7 +2,9 @@
 
 import subprocess
 
+import msgspec
 import pytest
+from support.journals.synthetic import Synthetic
 
 from esper_ab.control import provenance
 
@@ -37,3 +39,14 @@ def test_the_commit_is_recorded_only_for_a_repository_that_tracks_the_package(re
     commit(repository, ".venv/esper_ab/control/provenance.py")
     code = provenance.code()
     assert (code["commit"], code["dirty"]) == (git(repository, "rev-parse", "HEAD"), "no")
+
+
+def test_the_repository_of_a_command_is_recorded_and_that_of_other_trainers_is_not(repository):
+    def of(trainer, **changes):
+        settings = {"trainer": trainer, "trainer_folder": str(repository), **changes}
+        experiment = msgspec.structs.replace(Synthetic().plan().experiment, **settings)
+        return provenance.repository_of_command(experiment)
+
+    assert of("./train {seed}")["commit"] == git(repository, "rev-parse", "HEAD")
+    assert of("mine.py") == of("mine.py:train") == of("") == {}
+    assert of("./train {seed}", code=("shaped=c1", "simplified=c2")) == {}
