@@ -199,7 +199,7 @@ def _known(options: Flags) -> tuple[Known, float]:
         calibration = load_calibration(options["calibration"])
         spread = calibration.spread
         known_spread = Known(
-            source=f"{spread.runs} runs of {calibration.mode} in {options['calibration']}",
+            source=f"{spread.runs} runs of {calibration.subject} in {options['calibration']}",
             sd=spread.sd,
             df=spread.runs - 1,
             rho=rho,

@@ -75,6 +75,11 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return sd * math.sqrt(self.noise.variance_times(eval_episodes))
 
     @property
+    def subject(self) -> str:
+        """What was calibrated, as in "20 runs of shaped"."""
+        return "your trainer" if self.mode == "trainer" else self.mode
+
+    @property
     def group_changes(self) -> tuple[GroupChange, ...]:
         """How much the curves of the calibrated group change over the last third of training; () if unknown."""
         if self.curve_change is None:
@@ -87,8 +92,8 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         spread = self.spread
         deviation = self.outcome.difference(significant(spread.sd))
         return (
-            f"Runs of one mode differ by about {deviation} (standard deviation of {spread.runs} runs of {self.mode}, "
-            f"95 % limits {significant(spread.low)} to {significant(spread.high)})."
+            f"Runs of one mode differ by about {deviation} (standard deviation of {spread.runs} runs of "
+            f"{self.subject}, 95 % limits {significant(spread.low)} to {significant(spread.high)})."
         )
 
 

@@ -158,10 +158,28 @@ def _note_inference(
     experiment: ResolvedExperiment, machine: Machine, n_lanes: int, *, positions_matter: bool
 ) -> Iterator[str]:
     """Yield notes on the verdicts that this number of seeds allows, and on the effects of order and placement."""
+    measures_spread = experiment.unpaired and _are_equal(experiment)  # as calibrations do: nothing is compared
+    if len(experiment.groups) > 1 and not measures_spread:  # else the plan's own lines say that nothing is compared
+        yield from _note_seeds(experiment)
+    if experiment.identical_after:
+        yield end_of_identical(experiment, guardrails_of(experiment.guardrails, machine.task(experiment.task).measures))
+    if not positions_matter:
+        aliasing_words = "; the fixed order confounds nothing" if experiment.order == "fixed" else ""
+        yield f"Runs are bit-reproducible on this machine, so scheduling cannot affect results{aliasing_words}."
+    elif not measures_spread:
+        yield from _note_order(experiment, n_lanes)
+    if experiment.placement == "alternate":
+        yield "alternate: the runs of a block take turns, episode by episode."
+    if experiment.placement == "sequence":
+        yield "sequence: the runs of a block train one after the other."
+    if experiment.sync == "independent":
+        yield "independent: no barrier between episodes, so groups may be at different episodes at the same time."
+
+
+def _note_seeds(experiment: ResolvedExperiment) -> Iterator[str]:
+    """Yield a note on the verdicts that this number of seeds does not allow."""
     replicates = experiment.seeds
-    if len(experiment.groups) == 1:
-        pass  # the plan's own lines say that nothing is compared
-    elif replicates == 1:
+    if replicates == 1:
         yield "1 seed: no verdict on the groups is possible, because one run per group does not show their spread."
     elif replicates < LEAST_PAIRS:
         yield f"{replicates} seeds are too few for a verdict: at least {LEAST_PAIRS} are needed (--seeds)."
@@ -170,19 +188,6 @@ def _note_inference(
             f"With {replicates} seeds this plan can find a difference but cannot show that there is none; that "
             f"takes {LEAST_EQUIVALENCE_PAIRS}."
         )
-    if experiment.identical_after:
-        yield end_of_identical(experiment, guardrails_of(experiment.guardrails, machine.task(experiment.task).measures))
-    if positions_matter:
-        yield from _note_order(experiment, n_lanes)
-    else:
-        aliasing_words = "; the fixed order confounds nothing" if experiment.order == "fixed" else ""
-        yield f"Runs are bit-reproducible on this machine, so scheduling cannot affect results{aliasing_words}."
-    if experiment.placement == "alternate":
-        yield "alternate: the runs of a block take turns, episode by episode."
-    if experiment.placement == "sequence":
-        yield "sequence: the runs of a block train one after the other."
-    if experiment.sync == "independent":
-        yield "independent: no barrier between episodes, so groups may be at different episodes at the same time."
 
 
 def _note_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
@@ -203,6 +208,11 @@ def _note_order(experiment: ResolvedExperiment, n_lanes: int) -> Iterator[str]:
         )
     if experiment.order == "shuffled":
         yield "order shuffled: device and start order are drawn at random for each block and may be unbalanced."
+
+
+def _are_equal(experiment: ResolvedExperiment) -> bool:
+    """Whether the groups differ in no setting that they use."""
+    return not any(pairs_by_axes(experiment.groups, experiment.states_of_code).values())
 
 
 def _note_differences(experiment: ResolvedExperiment, machine: Machine) -> Iterator[str]:

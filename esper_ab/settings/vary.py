@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from esper_ab.contracts.errors import UsageError
@@ -28,11 +29,16 @@ def read_vary(text: str, trainer: str) -> dict[str, list[Assignment]]:
         full_key = f"{TRAINER}{key}"
     groups = dict[str, list[Assignment]]()
     for piece in pieces:
-        name = f"{key}={_NO_NAME.sub('-', piece)}"[:_NAME_CHARS]
+        name = group_name({key: piece})
         if name in groups:
             raise UsageError(f"{origin}: {_why_same_name(name, full_key, str(groups[name][0].value), piece)}")
         groups[name] = [Assignment(full_key, piece, origin, Path.cwd(), is_text=True)]
     return groups
+
+
+def group_name(settings: Mapping[str, object]) -> str:
+    """Return the name of a group with these settings, as in "lr=0.1" and "lr=0.1+steps=5"."""
+    return "+".join(f"{key}={_NO_NAME.sub('-', str(value))}" for key, value in settings.items())[:_NAME_CHARS]
 
 
 def _why_same_name(name: str, key: str, first_value: str, second_value: str) -> str:

@@ -23,6 +23,7 @@ from esper_ab.gate.states import find_states
 from esper_ab.pytest_plugin.session import current
 from esper_ab.settings.differences import WHICH_FUNCTION
 from esper_ab.settings.schema import TRAINER
+from esper_ab.settings.vary import group_name
 from esper_ab.testing.answer import Shown, note_answer, report_line
 from esper_ab.testing.failing import NotShown, ending_in_words
 from esper_ab.testing.folders import folder_of_all, most_parallel, output_folder
@@ -30,7 +31,7 @@ from esper_ab.testing.paired import PairedQuestion, compare
 from esper_ab.testing.two_functions import as_one
 
 _FUNCTION = "assert_not_worse"
-_TRAIN = "train"  # names of the groups, unless two functions have names of their own
+_TRAIN = "train"  # names of the groups, unless two functions have names of their own, or one has other settings
 _AGAINST = "against"
 
 
@@ -142,7 +143,7 @@ def _groups(train: Any, against: Any, options: Mapping[str, Any]) -> dict[str, d
             f"{_FUNCTION}: against changes no setting, so nothing is compared; give settings with other values, "
             'another function, or a commit as in "main"'
         )
-    return {_TRAIN: settings, _AGAINST: own_settings}
+    return {_TRAIN: settings, group_name(against): own_settings}
 
 
 def _compare_groups(

@@ -167,8 +167,8 @@ def test_every_kind_of_question_gets_its_answer(project: Path) -> None:
     assert failure(output, "test_undecided")[1].startswith("All 6 seeds are used; if mean and spread stay so (SD ")
     assert "RuntimeError: no such robot (training.py, line " in "\n".join(failure(output, "test_falls_over"))
     settings = failure(output, "test_other_settings")
-    assert settings[0].startswith("train is worse than against by ")
-    assert '"train not-worse-than against" does not hold: train against against is WORSE' in settings
+    assert settings[0].startswith("train is worse than lr=0.2 by ")
+    assert '"train not-worse-than lr=0.2" does not hold: train against lr=0.2 is WORSE' in settings
     assert any(re.match(r"cost: 20 pairs of at most \d+ in 60 min", line) for line in settings)
     assert failure(output, "test_a_function_that_is_worse")[0].startswith("tenth is worse than train by ")
     commit_lines = failure(output, "test_the_last_commit")

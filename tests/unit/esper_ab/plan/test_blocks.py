@@ -343,6 +343,15 @@ def test_a_plan_lists_differences_and_notes() -> None:
     assert "test split of 389 samples" in plan.estimand
 
 
+def test_a_plan_that_compares_nothing_has_no_notes_on_verdicts() -> None:
+    """A calibration measures how far runs of one group differ."""
+    equal = (group("a"), group("b"))
+    notes = planned(experiment(groups=equal, seeds=3, arithmetic=LOOSE, unpaired=True), machine(cores=4)).notes
+    assert not [note for note in notes if "too few for a verdict" in note or "not a multiple" in note]
+    paired = planned(experiment(groups=equal, seeds=3, arithmetic=LOOSE), machine(cores=4)).notes
+    assert [note for note in paired if "too few for a verdict" in note]
+
+
 ZEROS = {name: 0.0 for name in PolicySettings.__struct_fields__ if name.startswith("bias_")}
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from esper_ab.pytest_plugin import session
 from esper_ab.testing import assert_not_worse
+from esper_ab.testing.not_worse import _groups
 
 
 def train(seed, lr=0.5):
@@ -43,3 +44,8 @@ def test_a_question_that_cannot_be_asked_is_refused_in_one_line(function, argume
     with pytest.raises(AssertionError, match=re.escape(words)) as failure:
         assert_not_worse(function, **{"margin": 1, "minutes": 3, **arguments})
     assert "\n" not in str(failure.value)
+
+
+def test_a_group_with_other_settings_is_named_after_them():
+    groups = _groups(train, {"lr": 0.2, "kind": "a b"}, {"settings": {"lr": 0.1}})
+    assert groups == {"train": {"lr": 0.1}, "lr=0.2+kind=a-b": {"lr": 0.2, "kind": "a b"}}
