@@ -19,6 +19,10 @@ spec.loader.exec_module(recipe)
 class BuildKernel(build_ext):
     """Builds plain shared libraries, each with its record beside it; what cannot be built is a warning."""
 
+    def initialize_options(self) -> None:
+        super().initialize_options()
+        self.failed = []  # widths
+
     def finalize_options(self) -> None:
         super().finalize_options()
         self.parallel = True  # a width for each core
@@ -33,7 +37,16 @@ class BuildKernel(build_ext):
         try:
             recipe.make(width, folder)
         except recipe.CannotBuild as error:
-            raise CompileError(f"{error}; hosts will be trained by torch. To have it: {recipe.REMEDY}") from None
+            self.failed.append(width)
+            raise CompileError(str(error)) from None
+
+    def build_extensions(self) -> None:
+        """Build all widths; each that fails is a warning, with the reason. Say at the end what follows from them."""
+        super().build_extensions()
+        if self.failed:
+            built = [width for width in recipe.built_here() if width not in self.failed]
+            instead = f"the kernel of width {built[0]} is used" if built else "torch is used in place of the kernel"
+            self.warn(f"not built: {', '.join(self.failed)}; {instead}. To have all: {recipe.REMEDY}")
 
     def copy_extensions_to_source(self) -> None:
         """For an editable installation: the libraries and records lie beside their sources."""

@@ -10,7 +10,8 @@ from esper_ab.contracts.own_packages import folder
 from esper_ab.contracts.source_files import sha256_of
 
 _PACKAGES = ("esper_ab", "workers")
-_SOURCES = (".py", ".npz", ".cpp", ".h", ".map", ".so")
+# Libraries are none: two installations of the same code may differ in compilers. A plan names the kernel and its build.
+_SOURCES = (".py", ".npz", ".cpp", ".h", ".map")
 _SHOWN = 16  # hexadecimal digits
 
 
@@ -20,7 +21,7 @@ def sources() -> str:
 
 
 def hash_sources(packages: Iterable[Path]) -> str:
-    """Return a shortened sha256 over names and contents of all modules, kernel sources, libraries and data files."""
+    """Return a shortened sha256 over names and contents of all modules, kernel sources and data files."""
     return sha256_of(_read_sources(packages))[:_SHOWN]
 
 

@@ -51,7 +51,7 @@ def folder(package: str) -> Path:
     if not is_ours:
         raise ModuleNotFoundError(
             f"esper-ab's package {package!r} is missing in {_ROOT}: another distribution with a package of that "
-            "name may have overwritten or removed it; `pip install --force-reinstall --no-deps esper-ab` restores it"
+            "name may have overwritten or removed it; `pip install --force-reinstall --no-deps .` in a clone restores it"
         )
     return path
 

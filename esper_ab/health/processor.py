@@ -82,15 +82,24 @@ def quota(cores_worth: float | None, usable_count: int) -> Diagnosis:
 
 
 def kernel(kernels: Sequence[Kernel], missing_reason: str, remedy: str) -> Diagnosis:
-    """Warn if hosts on the CPU are trained by torch, for lack of a native kernel.
+    """Warn if hosts on the CPU are trained by torch, or by a narrower kernel than this processor can run.
 
-    `missing_reason`: why there is no native kernel; "" if there is one.
+    `kernels`: those that this processor can run, the widest first. `missing_reason`: why there is no native kernel; ""
+    if there is one.
     """
     if missing_reason:
         return warning(
             "kernel", f"torch trains hosts on the CPU, which is several times slower: {missing_reason}", remedy
         )
     best_kernel = next(kernel for kernel in kernels if not kernel.problem)
+    widest_kernel = kernels[0]
+    if widest_kernel.problem:
+        return warning(
+            "kernel",
+            f"{best_kernel.name} is used, because this processor's widest, {widest_kernel.name}, cannot be: "
+            f"{widest_kernel.problem}",
+            widest_kernel.remedy,
+        )
     return ok("kernel", f"{best_kernel.name}, built by {best_kernel.build}")
 
 

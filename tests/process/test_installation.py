@@ -1,6 +1,7 @@
 """Installation builds the kernel's libraries, and succeeds where nothing can be built."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -65,6 +66,24 @@ def test_an_installation_without_a_compiler_includes_the_kernel_sources(checkout
     assert name.endswith("-py3-none-any.whl"), "an installer prefers one with the kernel, which knows its platform"
     assert libraries(wheel_names) == set()
     assert {f"src/{path.name}" for path in build.sources()} <= wheel_names
+
+
+@pytest.mark.skipif(not build.on_x86(), reason="only one width is built here")
+def test_the_build_says_which_widths_it_could_not_compile_and_why(checkout, tmp_path):
+    compiler = tmp_path / "compiler"
+    compiler.write_text(
+        "#!/bin/sh\n"
+        'case "$*" in *mavx512f*) echo "no such instruction" >&2; exit 1;; esac\n'
+        'while [ $# -gt 0 ]; do [ "$1" = -o ] && touch "$2"; shift; done\n'
+        "echo compiler 1\n"
+    )
+    compiler.chmod(0o755)
+    output = run_setup(checkout, "build_ext", "--inplace", compiler=str(compiler))
+    assert re.search(r'"workers.native.avx512" failed: .*no such instruction', output)
+    assert f"not built: avx512; the kernel of width avx2 is used. To have all: {build.REMEDY}" in output
+    kept_names = {path.name for path in (checkout / "workers" / "native").iterdir()}
+    assert libraries(kept_names) >= {build.library("avx2"), build.library("generic")}
+    assert build.library("avx512") not in kept_names
 
 
 @pytest.mark.slow

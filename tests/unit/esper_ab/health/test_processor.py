@@ -27,11 +27,19 @@ def test_the_name_of_a_processor_has_family_and_model():
 
 def test_the_doctor_suggests_a_remedy_for_a_missing_kernel():
     missing_kernel = Kernel(name="native-avx2", problem="not built", remedy="build it")
-    built = processor.kernel((missing_kernel, Kernel(name="native-generic", build="g++ 12")), "", "")
+    built = processor.kernel((Kernel(name="native-generic", build="g++ 12"), missing_kernel), "", "")
     assert (built.level, built.what) == ("ok", "native-generic, built by g++ 12")
     diagnosis_without_kernel = processor.kernel((missing_kernel,), missing_kernel.problem, missing_kernel.remedy)
     assert (diagnosis_without_kernel.level, diagnosis_without_kernel.remedy) == ("warning", "build it")
     assert diagnosis_without_kernel.what.endswith("not built")
+
+
+def test_the_doctor_warns_of_a_kernel_narrower_than_the_processor_can_run():
+    missing_kernel = Kernel(name="native-avx512", problem="not built", remedy="build it")
+    diagnosis = processor.kernel((missing_kernel, Kernel(name="native-generic", build="g++ 12")), "", "")
+    assert (diagnosis.level, diagnosis.remedy) == ("warning", "build it")
+    words = "native-generic is used, because this processor's widest, native-avx512, cannot be: not built"
+    assert diagnosis.what == words
 
 
 def test_the_strictest_control_group_limits_cpu_quota_and_memory(tmp_path):

@@ -51,7 +51,7 @@ LIBRARY = Path(build.library("generic"))
 
 @needs_compiler
 def test_a_kernel_library_builds_reproducibly(built: Path, tmp_path: Path) -> None:
-    """It counts as code: built twice from the same, it must not look like two states of the code."""
+    """So a plan can name a build by its compiler, flags and sources."""
     record = build.check("generic", built)
     assert record.flags.split() == list(build.flags("generic"))
     assert record.sources == build.sources_sha256(built)
