@@ -50,8 +50,8 @@ def folder(package: str) -> Path:
         is_ours = b"data plane of esper_ab" in init.read_bytes()
     if not is_ours:
         raise ModuleNotFoundError(
-            f"esper-ab's package {package!r} is missing in {_ROOT}: another distribution with a package of that "
-            "name may have overwritten or removed it; `pip install --force-reinstall --no-deps .` in a clone restores it"
+            f"esper-ab's package {package!r} is missing in {_ROOT}: another distribution with a package of that name "
+            "may have overwritten or removed it; in a clone, `pip install --force-reinstall --no-deps .` restores it"
         )
     return path
 
