@@ -143,7 +143,7 @@ def _outcome_files(
     if not other_files:
         return used_files, ()
     formats = listed(sorted({file.format.name for file in other_files}))
-    format_words = best_format.removeprefix("an ").removeprefix("a ")
+    format_words = best_format.removeprefix("an ").removeprefix("a ").removesuffix(" file")
     verb = "are"
     if len(other_files) == 1:
         verb = "is"

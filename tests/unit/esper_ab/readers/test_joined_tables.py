@@ -68,8 +68,14 @@ def test_files_of_a_special_format_are_preferred_to_plain_tables(join):
         files |= {f"{folder}/monitor.csv": monitor, f"{folder}/progress.csv": CURVE.format(last=2)}
     table = join(files)
     assert [row[2] for row in rows(table)] == [1.0] * 4
-    assert "4 other files (" in table.notes[0]
-    assert table.notes[0].endswith("are not used.")
+    note = "The outcomes are those of SB3 monitor.csv files; 4 other files (a CSV file) are not used."
+    assert table.notes == (note,)
+
+
+def test_the_note_on_unused_files_says_file_once(join):
+    curves = {f"{group}-{seed}.csv": CURVE.format(last=seed) for group in ("new", "old") for seed in (1, 2)}
+    table = join({**curves, "a.json": '{"score": 1}'})
+    assert table.notes == ("The outcomes are those of CSV files; 1 other file (a JSON file) is not used.",)
 
 
 BROKEN = "a,b\n1,2\n1,2,3\n"
