@@ -28,12 +28,13 @@ def describe(findings: Findings) -> str:
         lines.append("an unfinished line follows, which is ignored and which resume cuts off")
     lines += [f"damaged: {file}: {complaint}" for file, complaint in findings.faults.items()]
     if findings.removable:
-        size_mb = findings.removable_bytes / 1e6
+        size = findings.removable_bytes
+        size_words = f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
         names = ", ".join(findings.removable[:_LISTED])
         if len(findings.removable) > _LISTED:
             names += f" and {len(findings.removable) - _LISTED} more"
         files_words = counted(len(findings.removable), "file")
-        lines.append(f"without --check, tidy would remove {files_words} ({size_mb:.1g} MB): {names}")
+        lines.append(f"without --check, tidy would remove {files_words} ({size_words}): {names}")
     lines.append(_remedy(findings))
     return "\n".join(lines)
 

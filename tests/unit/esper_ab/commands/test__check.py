@@ -99,6 +99,12 @@ def test_a_check_of_an_intact_directory_changes_nothing(finished, capsys):
     assert contents_before.items() <= contents(finished).items()
 
 
+@pytest.mark.parametrize(("size", "words"), [(60, "0.1 kB"), (99_000, "99.0 kB"), (12_345_678, "12.3 MB")])
+def test_a_check_says_that_tidy_would_remove_files_and_their_size(finished, size, words):
+    findings = replace(examine(finished), removable=("checkpoints/a.pt",), removable_bytes=size)
+    assert f"without --check, tidy would remove 1 file ({words}): checkpoints/a.pt" in describe(findings)
+
+
 def test_a_torn_last_line_is_not_reported_as_damage(stopped):
     path = stopped / JOURNAL_NAME
     data = path.read_bytes()
