@@ -56,7 +56,7 @@ class TrainerFindings(FindingsKind):
         work = "command" if is_command(experiment.trainer) else "training"
         if experiment.episodes == 1:
             return f"one {work} per run"
-        return f"one {work} per run in {experiment.episodes} points"
+        return f"one {work} per run, which reports {experiment.episodes} points"
 
 
 def _ignores_seeds(history: History) -> bool:

@@ -23,6 +23,14 @@ def test_a_seed_whose_outcome_did_not_repeat_is_a_finding(repeats, count):
     assert all("the pairs may share nothing" in sentence for sentence in sentences)
 
 
+@pytest.mark.parametrize(
+    ("points", "words"), [(1, "one training per run"), (4, "one training per run, which reports 4 points")]
+)
+def test_the_budget_of_a_run_is_a_training_with_its_points(points, words):
+    experiment = fold(planted_effect()).plan.experiment
+    assert KIND.budget(msgspec.structs.replace(experiment, trainer="train.py", episodes=points)) == words
+
+
 def with_digests(events, digest_of):
     """Return the events with records whose digests are those of their runs."""
     for event in events:
