@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 from collections.abc import Mapping
 from importlib.metadata import distributions
@@ -39,8 +40,21 @@ def _packages(plan: Plan, group: str) -> str:
         return facts.states[group].packages_sha256[:_SHOWN_CHARS]
     if is_command(plan.experiment.trainer) and plan.experiment.trainer:
         return _UNKNOWN
-    versions = {distribution.name: distribution.version for distribution in distributions() if distribution.name}
-    return sha256_of_versions({**versions, "Python": platform.python_version()})[:_SHOWN_CHARS]
+    return _sha256_of_installed()[:_SHOWN_CHARS]
+
+
+@functools.cache
+def _sha256_of_installed() -> str:
+    """Return a hash of the versions of Python and of all installed packages; once, because it reads hundreds of files.
+
+    Packages that are installed while this process runs are not seen.
+    """
+    versions = dict[str, str]()
+    for distribution in distributions():
+        about = distribution.metadata  # parsed anew by each access
+        if name := about["Name"]:
+            versions[name] = about["Version"]
+    return sha256_of_versions({**versions, "Python": platform.python_version()})
 
 
 def differing(earlier_conditions: Mapping[str, str], conditions: Mapping[str, str]) -> tuple[str, ...]:
