@@ -28,6 +28,11 @@ class Registry:
         return self.folder / "README.md"
 
     @property
+    def picture(self) -> Path:
+        """The picture of all answers, which the page shows."""
+        return self.folder / "answers.svg"
+
+    @property
     def alpha(self) -> float:
         """The share of a claim."""
         return ALPHA / self.most_claims

@@ -8,8 +8,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EVIDENCE = ROOT / "docs" / "evidence"
 PAGES = [page.relative_to(EVIDENCE).as_posix() for page in sorted(EVIDENCE.rglob("*.md"))]
-# To be written anew, or removed: their scripts are only in the history.
-EXCEPTIONS = {"learning.md"}
 _COMMAND = re.compile(r"\b(?:[Ww]ritten|[Cc]hecked) by\s+`([^`]+)`")
 _IN_HISTORY = re.compile(r"in the history|\bcommits?\s+`[0-9a-f]{7,}`")
 _FILE = re.compile(r"(?<![\w/.-])(?:scripts|tests)/[\w./-]*\w")
@@ -32,13 +30,9 @@ def _is_written(mark: str) -> bool:
     return any(words in _SCRIPTS for words in (f'"{mark}"', f'"{mark.removesuffix(" table")}"', f"<!-- {mark} -->"))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in EXCEPTIONS])
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_of_evidence_has_only_numbers_of_commands_that_exist(page):
     assert problems(page, (EVIDENCE / page).read_text(encoding="utf-8")) == []
-
-
-def test_no_exception_is_left_without_need():
-    assert {page for page in EXCEPTIONS & {*PAGES} if not problems(page, (EVIDENCE / page).read_text())} == set()
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,14 @@
 """The registries of claims: what is sealed stays, one error rate covers each, and the pages show what is stored."""
 
 import json
+import re
 
 import claims
 import pytest
-from claim_pages import Judged, answer_to, row, table, totals
+from claim_answers import Judged, Level, answer_to, levels, shown
+from claim_details import details
+from claim_pages import row, table, totals
+from claim_picture import answered, write_picture
 from claim_registry import REGISTRIES, Registry, StoredClaim
 from claims import Refused
 
@@ -70,6 +74,32 @@ def test_corrections_are_about_sealed_claims_and_differ_from_them(registry):
         assert all(text != about[key] for key, text in correction.items())
 
 
+ANSWERED = [
+    pytest.param(registry, claim, id=claim.name)
+    for registry in REGISTRIES
+    for claim in registry.claims
+    if claim.stored("result.json") is not None
+]
+
+
+@pytest.mark.parametrize(("registry", "claim"), ANSWERED)
+def test_the_page_of_a_claim_shows_what_is_stored(registry, claim):
+    assert (claim.folder / "README.md").read_text() == "\n".join(details(registry, claim)) + "\n"
+
+
+def texts(svg):
+    """Return the texts of a picture; their places depend on the version of matplotlib."""
+    return re.findall(r">([^<>]+)</text>", svg)
+
+
+@each_registry
+def test_the_picture_shows_what_is_stored(registry, tmp_path):
+    write_picture(registry, tmp_path / "answers.svg")
+    stored = texts(registry.picture.read_text())
+    assert texts((tmp_path / "answers.svg").read_text()) == stored
+    assert {answer for _, answer, _ in answered(registry)} <= {*stored}
+
+
 def test_the_page_shows_what_a_source_says_as_corrected(claim):
     registry = Registry(claim.folder.parent, most_claims=1, verdicts_header="")
     assert claim.settings["claim"]["source_says"] in table(registry)[-1]
@@ -79,9 +109,9 @@ def test_the_page_shows_what_a_source_says_as_corrected(claim):
 
 def test_the_totals_count_answers_and_sum_their_cost(claim):
     registry = Registry(claim.folder.parent, most_claims=1, verdicts_header="")
-    assert totals(registry) == "1 claims (not run: 1), 0.0 core hours."
+    assert totals(registry).startswith("1 claims (not run: 1), 0.0 core hours. On 0 of 0 tasks ")
     store_answer(claim, CONDITIONS | {"better-than": True}, "BETTER", ["BETTER", "INCONCLUSIVE"])
-    assert totals(registry) == "1 claims (holds: 1), 0.2 core hours."
+    assert totals(registry).startswith("1 claims (holds: 1), 0.2 core hours. On 1 of 2 tasks ")
 
 
 @pytest.fixture
@@ -156,12 +186,18 @@ def test_the_answer_to_a_claim_follows_from_the_conditions_that_its_verdicts_mee
     assert answer_to(claim, conditions, judged) == answer
 
 
+# Standard deviations of 3 and 1 on the first task, and twice 1 on the second.
+FIRST_PAIRS = [{"a": 497.0, "b": 259.5}, {"a": 500.0, "b": 260.5}, {"a": 503.0, "b": 261.5}]
+SECOND_PAIRS = [{"a": -497.0, "b": -85.0}, {"a": -496.0, "b": -84.0}, {"a": -495.0, "b": -86.0}]
+
+
 def store_answer(claim, conditions, over_all, on_tasks):
     """Store the files of an answer in the folder of a claim."""
     claim.store("seal.json", {"sealed": "2026-11-30T09:00:00+00:00"})
     claim.store("result.json", {"core_minutes": 12.3, "conditions": conditions})
     groups = {"a": "lambda95", "b": "lambda90"}
-    of_tasks = [groups | {"task": f"gym:{index}", "verdict": verdict} for index, verdict in enumerate(on_tasks)]
+    tasks = zip(("gym:CartPole-v1", "gym:Acrobot-v1"), (FIRST_PAIRS, SECOND_PAIRS), on_tasks, strict=False)
+    of_tasks = [groups | {"task": task, "pairs": pairs, "verdict": verdict} for task, pairs, verdict in tasks]
     of_all = groups | {"task": MEAN, "verdict": over_all, "estimate": -0.5, "low": -0.9, "high": -0.1, "used": 40}
     claim.store("verdict.json", {"judged": {"comparisons": [*of_tasks, of_all]}})
 
@@ -173,9 +209,9 @@ def test_a_row_tells_an_answer_from_a_claim_that_has_not_run(claim):
     store_answer(claim, CONDITIONS | {"worse-than": True}, "WORSE", ["INCONCLUSIVE"])
     cells = [cell.strip() for cell in row(claim, "nothing").split("|")][2:-1]
     assert cells == [
-        "**the opposite holds**",
+        "**the opposite holds** on the mean; shown on 0 of 1 tasks",
         "-0.50 [-0.90, -0.10]",
-        "0 INCONCLUSIVE",
+        "CartPole INCONCLUSIVE",
         "40",
         "12.3",
         "2026-11-30",
@@ -227,3 +263,39 @@ def test_only_claims_without_an_answer_run_unless_they_are_named(claim, monkeypa
     monkeypatch.setattr("sys.argv", ["claims", "run", claim.name])
     assert claims.main() == 2
     assert "not sealed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("met", "over_all", "on_tasks", "words"),
+    [
+        ("better-than", "BETTER", ["BETTER", "BETTER"], " on each of 2 tasks"),
+        ("better-than", "BETTER", ["BETTER", "EQUIVALENT"], " on the mean; shown on 1 of 2 tasks"),
+        (
+            "better-than",
+            "BETTER",
+            ["BETTER", "BETTER, BELOW MARGIN"],
+            " on each of 2 tasks, on Acrobot by less than a margin",
+        ),
+        (
+            "worse-than",
+            "WORSE, BELOW MARGIN",
+            ["WORSE", "INCONCLUSIVE"],
+            " on the mean, by less than a margin; shown on 1 of 2 tasks",
+        ),
+        (None, "EQUIVALENT", ["WORSE", "EQUIVALENT"], "; WORSE on CartPole"),
+        (None, "INCONCLUSIVE", ["BETTER", "WORSE"], ""),
+        (None, "INCONCLUSIVE", ["INCONCLUSIVE", "EQUIVALENT"], ""),
+    ],
+)
+def test_an_answer_says_on_how_many_tasks_it_is_shown_and_which_task_differs(claim, met, over_all, on_tasks, words):
+    conditions = CONDITIONS | ({met: True} if met else {})
+    store_answer(claim, conditions, over_all, on_tasks)
+    assert shown(claim, conditions, Judged.stored(claim)) == words
+
+
+def test_the_outcomes_of_groups_are_placed_on_the_way_from_random_to_good(claim):
+    store_answer(claim, CONDITIONS, "BETTER", ["BETTER", "WORSE"])
+    first, second = Judged.stored(claim).on_tasks
+    assert levels(claim, first) == [Level("lambda95", 500.0, 3.0, 1.0), Level("lambda90", 260.5, 1.0, 0.5)]
+    assert [level.near for level in levels(claim, first)] == ["near good", ""]
+    assert [level.near for level in levels(claim, second)] == ["near random", "near good"]
