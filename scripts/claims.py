@@ -125,9 +125,12 @@ def conditions_met(claim: StoredClaim, directory: Path) -> dict[str, bool]:
 
 
 def result_of(directory: Path) -> dict[str, Any]:
-    """Return when the experiments in a directory began and ended, what they cost, and where they ran."""
+    """Return when an experiment, or each part of one, began and ended, what it cost, and where it ran.
+
+    Experiments that its own runs launch lie deeper, and are part of their time.
+    """
     entries = []
-    for journal in sorted(directory.rglob("events.jsonl")):
+    for journal in sorted([*directory.glob("events.jsonl"), *directory.glob("*/events.jsonl")]):
         entries += [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
     began = min(entries, key=lambda entry: str(entry["t"]))
     return {

@@ -243,7 +243,10 @@ def test_the_cost_counts_warm_ups_episodes_and_evaluations(tmp_path):
         {"kind": "evaluation", "record": {"timing": {"total_s": 30.0}}},
     ]
     lines = [json.dumps({"t": f"2026-11-30T09:0{minute}:00", "event": event}) for minute, event in enumerate(events)]
-    (folder / "events.jsonl").write_text("\n".join(lines) + "\n")
+    of_its_run = folder / "runs" / "a" / "0" / "own"
+    of_its_run.mkdir(parents=True)
+    for directory in (folder, of_its_run):
+        (directory / "events.jsonl").write_text("\n".join(lines) + "\n")
     result = claims.result_of(tmp_path)
     assert (result["core_minutes"], result["runs"], result["processor"]) == (1.6, 1, "made up")
     assert (result["began"], result["ended"]) == ("2026-11-30T09:00:00", "2026-11-30T09:03:00")
