@@ -51,9 +51,9 @@ def _sha256_of_installed() -> str:
     """
     versions = dict[str, str]()
     for distribution in distributions():
-        about = distribution.metadata  # parsed anew by each access
-        if name := about["Name"]:
-            versions[name] = about["Version"]
+        metadata = distribution.metadata  # parsed anew by each access
+        if name := metadata["Name"]:
+            versions[name] = metadata["Version"]
     return sha256_of_versions({**versions, "Python": platform.python_version()})
 
 

@@ -15,11 +15,16 @@ from esper_ab.contracts import catalog
 from esper_ab.contracts.errors import UsageError
 from esper_ab.formats.known import Format, format_of
 from esper_ab.formats.source_table import ROLES, SourceTable
+from esper_ab.readers.not_outcomes import is_log_or_description
 
 FORMATS = "esper_ab.formats.known"
 NAMES = catalog.names(FORMATS)
 FIELD = Path(__file__).parents[1] / "field" / "files"
-FILES = sorted(file for file in FIELD.rglob("*") if file.is_file() and file.parent != FIELD)
+FILES = sorted(
+    file
+    for file in FIELD.rglob("*")
+    if file.is_file() and file.parent != FIELD and not is_log_or_description(file.name)
+)
 
 
 def entry(name: str) -> Format:

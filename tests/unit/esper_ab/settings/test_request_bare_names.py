@@ -24,7 +24,6 @@ def asked(trainer, name, **flags):
 
 
 @pytest.mark.parametrize("trainer", TRAINERS)
-@pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize(
     "flags",
     [
@@ -34,12 +33,13 @@ def asked(trainer, name, **flags):
     ],
     ids=["set", "grid", "group"],
 )
-def test_a_refused_name_says_how_the_trainers_setting_is_written(trainer, name, flags):
-    texts = json.dumps(flags).replace("X", name)
-    with pytest.raises(UsageError, match=rf"if it is a setting of your trainer, write trainer\.{name}\b"):
-        asked(trainer, name, **json.loads(texts))
-    parts = asked(trainer, name, **json.loads(texts.replace(f"{name}=", f"trainer.{name}=")))
-    assert {group.settings.trainer[name] for part in parts for group in part.asked.groups} <= {"3", "5"}
+def test_a_refused_name_says_how_the_trainers_setting_is_written(trainer, flags):
+    for name in OTHERS:
+        texts = json.dumps(flags).replace("X", name)
+        with pytest.raises(UsageError, match=rf"if it is a setting of your trainer, write trainer\.{name}\b"):
+            asked(trainer, name, **json.loads(texts))
+        parts = asked(trainer, name, **json.loads(texts.replace(f"{name}=", f"trainer.{name}=")))
+        assert {group.settings.trainer[name] for part in parts for group in part.asked.groups} <= {"3", "5"}
 
 
 @pytest.mark.parametrize("name", NAMES)
