@@ -89,7 +89,7 @@ def test_boschloos_p_is_that_of_the_package(n, m):
 
 EXACT = ("runs needed", "unpaired counts", "called small", "zero or one", "two values", "two values, more pairs")
 SECTIONS = [
-    pytest.param(script, name, marks=pytest.mark.slow if name == "runs needed" else (), id=name)
+    pytest.param(script, name, marks=pytest.mark.slow if name in ("one shape", "runs needed") else (), id=name)
     for script in (rates, unpaired_rates)
     for name in script.TABLES
 ]

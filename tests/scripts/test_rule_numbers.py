@@ -1,8 +1,10 @@
 """The page with the rule of a verdict has the numbers that its script computes."""
 
+import pytest
 import rule_numbers
 
 
+@pytest.mark.slow
 def test_the_page_has_every_number_that_the_script_computes(capsys):
     page_text = rule_numbers.PAGE.read_text(encoding="utf-8")
     assert rule_numbers.missing(page_text) == []
