@@ -18,7 +18,12 @@ NO_DIFFERENCE = (Verdict.EQUIVALENT, Verdict.IDENTICAL)
 BETTER = (Verdict.BETTER, Verdict.BETTER_BELOW_MARGIN)
 WORSE = (Verdict.WORSE, Verdict.WORSE_BELOW_MARGIN)
 SMALL_DIFFERENCE = (Verdict.BETTER_BELOW_MARGIN, Verdict.WORSE_BELOW_MARGIN)
-SHOWN = {"better-than": BETTER, "worse-than": WORSE, "equivalent-to": NO_DIFFERENCE}  # by the verdict on one task
+SHOWN = {  # by the verdict on one task
+    "better-than": BETTER,
+    "worse-than": WORSE,
+    "equivalent-to": NO_DIFFERENCE,
+    "not-worse-than": (*BETTER, *NO_DIFFERENCE, Verdict.NOT_WORSE),
+}
 NEAR = 0.15  # of the way from random to good: a mean outcome closer to one end is near it
 _WAY = re.compile(r"(-?\d+) to (-?\d+)(?: %)?(?: on (\w+))?")
 
@@ -78,28 +83,44 @@ def answer_to(claim: StoredClaim, conditions: dict[str, bool], judged: Judged) -
 
 
 def shown(claim: StoredClaim, conditions: dict[str, bool], judged: Judged) -> str:
-    """Say on how many of several tasks an answer is shown, and whether it is less than a margin; "" on one task."""
+    """Say on how many of several tasks an answer is shown, or which task differs nevertheless; "" on one task."""
     if not judged.on_tasks:
         return ""
     answer = answer_to(claim, conditions, judged)
+    if answer in ("holds", "the opposite holds", "a difference"):
+        met = [relation for relation, is_met in conditions.items() if is_met]
+        own_relation = claim.condition[1]
+        return _shown_on(judged, own_relation if own_relation in met else met[0])
+    if answer == "depends on the task":  # whose verdicts stand beside it
+        return ""
+    return _differing_tasks(judged)
+
+
+def _shown_on(judged: Judged, relation: str) -> str:
+    """Say on how many tasks the verdict is that of an answer, and where the difference is less than a margin."""
     verdicts = [Verdict(comparison["verdict"]) for comparison in judged.on_tasks]
-    if answer not in ("holds", "the opposite holds", "a difference"):
-        different = [
-            f"{verdict} on {task_name(comparison)}"
-            for verdict, comparison in zip(verdicts, judged.on_tasks, strict=True)
-            if verdict in BETTER + WORSE
-        ]
-        return f"; {' and '.join(different)}" if different and answer != "depends on the task" else ""
-    met = [relation for relation, is_met in conditions.items() if is_met]
-    relation = claim.condition[1] if claim.condition[1] in met else met[0]
     count = sum(verdict in SHOWN[relation] for verdict in verdicts)
-    below = ", by less than a margin" if Verdict(judged.own["verdict"]) in SMALL_DIFFERENCE else ""
+    below = ""
+    if Verdict(judged.own["verdict"]) in SMALL_DIFFERENCE:
+        below = ", by less than a margin"
     if count < len(verdicts):
         return f" on the mean{below}; shown on {count} of {len(verdicts)} tasks"
     small = [task_name(comparison) for comparison in judged.on_tasks if comparison["verdict"] in SMALL_DIFFERENCE]
     if small and not below:
         below = f", on {' and '.join(small)} by less than a margin"
     return f" on each of {count} tasks{below}"
+
+
+def _differing_tasks(judged: Judged) -> str:
+    """Name the tasks on which there is a difference, though there is none on the mean."""
+    differing = [
+        f"{comparison['verdict']} on {task_name(comparison)}"
+        for comparison in judged.on_tasks
+        if comparison["verdict"] in BETTER + WORSE
+    ]
+    if not differing:
+        return ""
+    return f"; {' and '.join(differing)}"
 
 
 def task_name(comparison: dict[str, Any]) -> str:
@@ -127,12 +148,12 @@ class Level:
 def levels(claim: StoredClaim, comparison: dict[str, Any]) -> list[Level]:
     """Return the outcomes of the two groups of a comparison on one task."""
     low, high = way(claim, comparison)
-    return [
-        Level(comparison[side], mean, statistics.stdev(outcomes), (mean - low) / (high - low))
-        for side in ("a", "b")
-        for outcomes in [[pair[side] for pair in comparison["pairs"]]]
-        for mean in [statistics.fmean(outcomes)]
-    ]
+    found = []
+    for side in ("a", "b"):
+        outcomes = [pair[side] for pair in comparison["pairs"]]
+        mean = statistics.fmean(outcomes)
+        found.append(Level(comparison[side], mean, statistics.stdev(outcomes), (mean - low) / (high - low)))
+    return found
 
 
 def way(claim: StoredClaim, comparison: dict[str, Any]) -> tuple[float, float]:

@@ -103,7 +103,7 @@ def _note_quick_look(experiment: ResolvedExperiment, machine: Machine, lanes: Se
     episode_words = counted(experiment.episodes * experiment.n_envs, "episode")
     yield (
         f"a quick look: a run trains on {episode_words}, so you compare early learning of {', '.join(learners)}. On "
-        f"{experiment.task}, pairs vary much less from about {ENOUGH_EPISODES} on: --episodes {enough_count}, "
+        f"{experiment.task}, seeds disagree less from about {ENOUGH_EPISODES} on: --episodes {enough_count}, "
         f"{duration(longer_estimate.duration_s)} here."
     )
 

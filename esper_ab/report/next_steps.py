@@ -215,7 +215,7 @@ def _more_training(content: Content) -> Iterator[Item]:
     unsettled_groups = unsettled(content.design, content.analysis.learning)
     enough_count = enough_episodes(content.experiment)
     if enough_count is not None:
-        reason = f"on {content.experiment.task}, pairs vary much less from about {ENOUGH_EPISODES} training episodes on"
+        reason = f"on {content.experiment.task}, seeds disagree less from about {ENOUGH_EPISODES} training episodes on"
         yield _train_longer(content, f"Train longer before more pairs: {reason}.", enough_count)
     elif unsettled_groups:
         policies = " and ".join(unsettled_groups)

@@ -170,7 +170,7 @@ def test_a_reward_comparison_with_too_few_episodes_states_a_sufficient_number(ep
     words = " ".join(line.strip() for line in printed_lines)
     longer_experiment = msgspec.structs.replace(plan.experiment, episodes=240)
     duration_text = duration(estimate(longer_experiment, plan.lanes, this_machine).duration_s)
-    assert (f"pairs vary much less from about 960 on: --episodes 240, {duration_text} here." in words) is needs_more
+    assert (f"seeds disagree less from about 960 on: --episodes 240, {duration_text} here." in words) is needs_more
 
 
 @pytest.mark.parametrize(
